@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+# The configurations of `./dev test`, and how their results are counted. Sourced by dev.
+
+configurations=(gcc asan tsan clang14 clang19)
+
+# Sums over all configurations.
+passed=0 failed=0 skipped=0
+
+# result NAME PASSED FAILED SKIPPED SECONDS: one line, and into the sums.
+result() {
+    printf '   %-8s %5d passed, %d failed, %d skipped  (%d s)\n' "$@"
+    ((passed += $2, failed += $3, skipped += $4)) || true
+}
+
+# configuration NAME COMPILER SCALE SUITES OPTION...: builds and tests. SCALE: percent of the full
+# size of the stress tests. SUITES: those to run, "all", or "" to build only. A build that fails
+# counts as one failed test, one without tests that succeeds as one passed.
+configuration() {
+    local name=$1 compiler=$2 scale=$3 suites=$4 start=$SECONDS suite
+    local counts=(0 0 0) arguments=(--no-rebuild --timeout-multiplier 4 --logbase testlog)
+    shift 4
+    say "$name: $("$compiler" --version | head -n 1)"
+    if ! configure "$name" "$compiler" -Dwerror=true -Dcli=enabled -Dtests=enabled "$@" ||
+        ! compile "$name"; then
+        say "$name: cannot be built"
+        result "$name" 0 1 0 $((SECONDS - start))
+        return 0
+    fi
+    if [[ -z $suites ]]; then
+        result "$name" 1 0 0 $((SECONDS - start))
+        return 0
+    fi
+    for suite in ${suites/#all/}; do
+        arguments+=(--suite "$suite")
+    done
+    rm -f ".build/$name/meson-logs/testlog.json"
+    WEIR_STRESS_SCALE=${WEIR_STRESS_SCALE-$scale} \
+        sanitized meson test -C ".build/$name" "${arguments[@]}" \
+        >".build/$name.test.log" 2>&1 || true
+    read -r -a counts < <(python3 .ci/count_tests.py ".build/$name/meson-logs/testlog.json" \
+        2>".build/$name.failures.log") || true
+    if ((${#counts[@]} != 3)) || ((counts[0] + counts[1] == 0)); then
+        say "$name: no test was run"
+        tail -n 30 ".build/$name.test.log"
+        counts=(0 1 0)
+    fi
+    cat ".build/$name.failures.log"
+    result "$name" "${counts[@]}" $((SECONDS - start))
+}
+
+run_configuration() {
+    case $1 in
+    gcc) configuration gcc gcc 100 all -Dbench=disabled ;;
+    asan) configuration asan gcc 10 'unit conformance property stress fuzz' -Dbench=disabled \
+        "${sanitize_address[@]}" ;;
+    tsan) configuration tsan clang-14 30 'unit stress' -Dbench=disabled "${sanitize_thread[@]}" ;;
+    clang14) configuration clang14 clang-14 100 '' --buildtype=release -Dbench=auto ;;
+    clang19) configuration clang19 clang-19 100 unit -Dbench=auto ;;
+    esac
+}
+
+run_tests() {
+    local name
+    (($#)) || set -- "${configurations[@]}"
+    for name in "$@"; do
+        run_configuration "$name"
+    done
+    if ((skipped)); then
+        printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+    else
+        printf '%d passed, %d failed\n' "$passed" "$failed"
+    fi
+    ((failed == 0))
+}

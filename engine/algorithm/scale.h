@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exact multiplication by a fixed ratio, rounded down or up, without a division.
+ *
+ *   x * p / q  is estimated as  ((x << left) * m) >> 64 >> right
+ *   with m = floor(2^(64 + right - left) * p / q), 2^63 <= m < 2^64; left or right is 0
+ *
+ * The product before the shift by 64 is too small by less than x << left. Where adding that much
+ * would not carry out of its low half, the estimate is the floor. That is nearly always so, and a
+ * branch says it, so that nothing waits for the check. Else the estimate, which is too small by at
+ * most 1 where the result is below 2^63 and by at most 2 where it is below 2^64, is corrected with
+ * the remainder x*p - estimate*q, computed modulo 2^64, where it is exact because it is below 3q.
+ * (The correction is Barrett's: "Implementing the Rivest Shamir and Adleman public key encryption
+ * algorithm on a standard digital signal processor", CRYPTO 1986.)
+ *
+ * Common subset of C11 and C++11; needs a 128-bit integer type.
+ */
+#ifndef WEIR_ALGORITHM_SCALE_H
+#define WEIR_ALGORITHM_SCALE_H
+
+#include "export.h"
+
+__extension__ typedef unsigned __int128 weir_u128;
+__extension__ typedef __int128 weir_i128;
+
+/* Largest q (and, for weir_scale_up, three times q) for which a remainder stays below 2^64. */
+#define WEIR_SCALE_DIVISOR_MAX ((uint64_t)INT64_MAX)
+
+/* The reciprocal of p/q; p and q at least 1. For the setting of policies: slow. */
+static inline struct weir_ratio weir_scale_ratio(uint64_t p, uint64_t q)
+{
+    struct weir_ratio r = {p, q, 0, 0, 0, {0}};
+    /* Long division, bit by bit, from the highest power of two that is not above p/q. */
+    weir_u128 rest = p;
+    weir_u128 by = q;
+    while (rest >= by) {
+        by <<= 1;
+        r.left++;
+    }
+    while (rest << 1 < by) {
+        rest <<= 1;
+        r.right++;
+    }
+    for (int bit = 0; bit < 64; bit++) {
+        rest <<= 1;
+        r.m = r.m << 1 | (uint64_t)(rest >= by);
+        if (rest >= by)
+            rest -= by;
+    }
+    return r;
+}
+
+#define WEIR_SCALE_COLD static __attribute__((noinline, cold, unused))
+
+/* floor(x * p / q) from an estimate that is too small by at most 1. */
+WEIR_SCALE_COLD uint64_t weir_scale_correct_down(uint64_t x, const struct weir_ratio *r,
+                                                 uint64_t estimate)
+{
+    uint64_t rest = x * r->p - estimate * r->q;
+    return estimate + (rest >= r->q);
+}
+
+/* ceil(x * p / q) from an estimate of the floor that is too small by at most 1. */
+WEIR_SCALE_COLD uint64_t weir_scale_correct_up(uint64_t x, const struct weir_ratio *r,
+                                               uint64_t estimate)
+{
+    uint64_t rest = x * r->p - estimate * r->q;
+    return estimate + (rest > 0) + (rest > r->q);
+}
+
+/* floor(x * p / q), where that is below 2^63. */
+static inline uint64_t weir_scale_down(uint64_t x, const struct weir_ratio *r)
+{
+    uint64_t shifted = x << r->left;
+    weir_u128 product = (weir_u128)shifted * r->m;
+    uint64_t estimate = (uint64_t)(product >> 64) >> r->right;
+    if (__builtin_expect((uint64_t)product > ~shifted, 0))
+        return weir_scale_correct_down(x, r, estimate);
+    return estimate;
+}
+
+/* Whether weir_scale_up is for this x: x << left, and with it the result, is below 2^63. */
+static inline bool weir_scale_up_fits(uint64_t x, const struct weir_ratio *r)
+{
+    return x >> (63 - r->left) == 0;
+}
+
+/* ceil(x * p / q), where weir_scale_up_fits. */
+static inline uint64_t weir_scale_up(uint64_t x, const struct weir_ratio *r)
+{
+    uint64_t shifted = x << r->left;
+    weir_u128 product = (weir_u128)shifted * r->m;
+    uint64_t estimate = (uint64_t)(product >> 64) >> r->right;
+    /* A low half of 0 may be a whole result; any other that does not carry is a fraction. */
+    if (__builtin_expect((uint64_t)product - 1 >= ~shifted, 0))
+        return weir_scale_correct_up(x, r, estimate);
+    return estimate + 1;
+}
+
+/* ceil(x * p / q) for any x, or UINT64_MAX where that is not below 2^64 - 3. 3q is below 2^64. */
+static inline uint64_t weir_scale_up_wide(uint64_t x, const struct weir_ratio *r)
+{
+    weir_u128 product = (weir_u128)x * r->m;
+    weir_u128 wide = r->left != 0 ? product >> (64 - r->left) : product >> 64 >> r->right;
+    if (wide > UINT64_MAX - 3)
+        return UINT64_MAX;
+    uint64_t estimate = (uint64_t)wide;
+    uint64_t rest = x * r->p - estimate * r->q;
+    return estimate + (rest > 0) + (rest > r->q) + (rest > 2 * r->q);
+}
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Token bucket, and with it the pacer and the refill bucket, as pure functions on a payload.
+ *
+ * Vocabulary
+ *   grain     the step of time: 1 ns, or the tick of a refill bucket
+ *   unit      what a payload counts; a grain is units/grains of them, a token a whole number
+ *   V(now)    the time line in units, floor((now - origin) * units / grains)
+ *   payload   the instant, in units, at which the bucket would be full again if nothing more were
+ *             taken: the zero instant (balance 0) plus the capacity. 0: never used, or forgotten
+ *   base      max(payload, V): a full bucket accrues nothing
+ *   balance   V + capacity - base, in units; negative = debt
+ *
+ * Equations
+ *   next      = base + n * token
+ *   granted   iff n <= burst and the span until V + capacity >= next is at most the max wait
+ *   idle      iff payload <= V
+ *
+ * Guarantees
+ *   S1  V is exact: floor, no drift, no dependence on how often it is asked. At one instant it is
+ *       the same for the base and for the test. In the exact form (grains = 1) nothing is rounded
+ *       at all; else two instants are apart by less than one unit more or less than they are.
+ *   S2  A grant adds exactly n tokens; a refund takes away whole tokens or ends at full.
+ *   T1  A stale V mints nothing: max() never lets a payload fall, except by a refund.
+ *   P1  No loop, no division, no floating point, no overflow for any payload up to `span`.
+ *
+ * Common subset of C11 and C++11, except weir_bucket_prepare, which is not on the decision path.
+ */
+#ifndef WEIR_ALGORITHM_TOKEN_BUCKET_H
+#define WEIR_ALGORITHM_TOKEN_BUCKET_H
+
+#include "algorithm/operation.h"
+#include "algorithm/scale.h"
+
+#include <errno.h>
+
+/* (burst + 1) tokens take at most 2^55 units: capacity, debt and span then add up below 2^58. */
+#define WEIR_BUCKET_CAPACITY_MAX ((uint64_t)1 << 55)
+
+/* What the time line may reach before a limit needs a new origin: half of 58 bits. */
+#define WEIR_BUCKET_LINE_MAX ((uint64_t)1 << 57)
+
+/* That half lasts at least so long: an honest clock then needs no new origin for half a year. */
+#define WEIR_BUCKET_LINE_DAYS 180
+
+static inline weir_u128 weir_bucket_gcd(weir_u128 a, weir_u128 b)
+{
+    while (b != 0) {
+        weir_u128 rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* token, units and grains for `a / c` tokens a grain in lowest terms. 0, or -ERANGE. */
+static inline int weir_bucket_units(struct weir_meter *m, uint64_t a, uint64_t c, weir_u128 days)
+{
+    weir_u128 tokens = (weir_u128)m->burst + 1;
+    if (days * a <= WEIR_BUCKET_LINE_MAX && tokens * c <= WEIR_BUCKET_CAPACITY_MAX) {
+        m->token = c;
+        m->units = a;
+        m->grains = 1;
+        return 0;
+    }
+    weir_u128 lasts = (weir_u128)c * 2 > days ? (weir_u128)c * 2 : days;
+    weir_u128 fit = WEIR_BUCKET_CAPACITY_MAX / tokens;
+    weir_u128 long_enough = (weir_u128)WEIR_BUCKET_LINE_MAX * c / lasts / a;
+    uint64_t token = (uint64_t)(fit < long_enough ? fit : long_enough);
+    if (token == 0)
+        return -ERANGE;
+    int power = 63 - __builtin_clzll(token);
+    int common = __builtin_ctzll(c) < power ? __builtin_ctzll(c) : power;
+    m->token = (uint64_t)1 << power;
+    m->units = a << (power - common);
+    m->grains = c >> common;
+    return m->grains > WEIR_SCALE_DIVISOR_MAX ? -ERANGE : 0;
+}
+
+/*
+ * The numbers of a policy whose fields are valid: all of the meter but mark, span, origin,
+ * elapsed_max and policy. 0, or -ERANGE when the policy cannot be kept exactly.
+ */
+static inline int weir_bucket_prepare(struct weir_meter *m, const struct weir_policy *policy)
+{
+    m->burst = policy->burst;
+    m->tick = policy->tick;
+    m->token = m->grains = 1;
+    m->units = 0;
+    if (policy->tick > INT64_MAX || (weir_u128)policy->burst + 1 > WEIR_BUCKET_CAPACITY_MAX)
+        return -ERANGE;
+    if (policy->tick != 0)
+        m->ticks = weir_scale_ratio(1, policy->tick);
+    if (policy->limit != 0) {
+        uint64_t grain = policy->tick != 0 ? policy->tick : 1;
+        weir_u128 added = (weir_u128)policy->limit * grain;
+        weir_u128 common = weir_bucket_gcd(added, policy->period);
+        if (added / common > UINT64_MAX)
+            return -ERANGE;
+        weir_u128 days = ((weir_u128)WEIR_BUCKET_LINE_DAYS * WEIR_DAY + grain - 1) / grain;
+        int error = weir_bucket_units(m, (uint64_t)(added / common),
+                                      (uint64_t)(policy->period / common), days);
+        if (error != 0)
+            return error;
+        m->line = weir_scale_ratio(m->units, m->grains);
+        m->length = weir_scale_ratio(m->grains, m->units);
+    } else {
+        m->length.left = 63; /* no line is ever reached: nothing fits, see weir_bucket_span */
+    }
+    m->plain = m->tick == 0 && m->units == m->grains;
+    m->tokens = weir_scale_ratio(1, m->token);
+    m->capacity = m->burst * m->token;
+    return 0;
+}
+
+/* The grain that `now`, at most INT64_MAX, lies in. */
+static inline uint64_t weir_bucket_grain(const struct weir_meter *m, weir_ns now)
+{
+    return m->tick == 0 ? now : weir_scale_down(now, &m->ticks);
+}
+
+static inline uint64_t weir_bucket_line(const struct weir_meter *m, uint64_t elapsed)
+{
+    return m->grains == 1 ? elapsed * m->units : weir_scale_down(elapsed, &m->line);
+}
+
+/*
+ * Sets the origin, and with it the grains after it that can be told: as far as V may reach, and no
+ * further than the last `now` there is, so that what lies before the origin never looks like it.
+ */
+static inline void weir_bucket_set_origin(struct weir_meter *m, int64_t origin, uint64_t line_max)
+{
+    weir_i128 last = (weir_i128)weir_bucket_grain(m, INT64_MAX) - origin;
+    m->origin = origin;
+    if (m->units != 0) {
+        weir_i128 reach = (weir_i128)line_max * (weir_i128)m->grains / (weir_i128)m->units;
+        last = reach < last ? reach : last;
+    }
+    m->elapsed_max = (uint64_t)last;
+}
+
+/* Where `now` is on the meter's line; false when it is before the origin or past the line's end. */
+static inline bool weir_bucket_instant(const struct weir_meter *m, weir_ns now,
+                                       struct weir_instant *at)
+{
+    if (now > INT64_MAX)
+        now = INT64_MAX;
+    uint64_t grain = weir_bucket_grain(m, now);
+    at->elapsed = grain - (uint64_t)m->origin;
+    at->into_grain = m->tick == 0 ? 0 : now - grain * m->tick;
+    if (at->elapsed > m->elapsed_max)
+        return false;
+    at->line = weir_bucket_line(m, at->elapsed);
+    return true;
+}
+
+/* The same for any `now`: before the origin V is 0, past the end time stands still. */
+WEIR_SCALE_COLD void weir_bucket_instant_clamped(const struct weir_meter *m, weir_ns now,
+                                                 struct weir_instant *at)
+{
+    if (weir_bucket_instant(m, now, at))
+        return;
+    int64_t grain = (int64_t)weir_bucket_grain(m, now > INT64_MAX ? INT64_MAX : now);
+    if (grain < m->origin) {
+        at->line = 0;
+        return;
+    }
+    at->elapsed = m->elapsed_max;
+    at->line = weir_bucket_line(m, at->elapsed);
+}
+
+/* weir_bucket_span where its result or a step towards it may not fit. */
+WEIR_SCALE_COLD weir_ns weir_bucket_span_wide(const struct weir_meter *m,
+                                              const struct weir_instant *at, uint64_t line)
+{
+    if (m->units == 0)
+        return WEIR_FOREVER;
+    uint64_t grain = weir_scale_up_wide(line, &m->length);
+    /* Before the origin `elapsed` is negative. After it V is at least 1 where it is as large. */
+    bool before = at->line == 0 && at->elapsed > INT64_MAX;
+    weir_i128 grains = (weir_i128)grain - at->elapsed + ((weir_i128)before << 64);
+    if (grain == UINT64_MAX || grains > (weir_i128)UINT64_MAX)
+        return WEIR_FOREVER;
+    uint64_t tick = m->tick != 0 ? m->tick : 1;
+    weir_u128 span = (weir_u128)grains * tick - at->into_grain;
+    return span < WEIR_FOREVER ? (weir_ns)span : WEIR_FOREVER;
+}
+
+/* Span until V reaches `line`, which is past at->line, rounded up; WEIR_FOREVER if it never does.
+ */
+static inline weir_ns weir_bucket_span(const struct weir_meter *m, const struct weir_instant *at,
+                                       uint64_t line)
+{
+    /* The line is below 2^63 and `elapsed` is not below -2^63: the difference fits. */
+    if (m->plain)
+        return line - at->elapsed;
+    if (__builtin_expect(m->tick != 0 || !weir_scale_up_fits(line, &m->length), 0))
+        return weir_bucket_span_wide(m, at, line);
+    return weir_scale_up(line, &m->length) - at->elapsed;
+}
+
+static inline uint64_t weir_bucket_tokens_down(const struct weir_meter *m, uint64_t units)
+{
+    return weir_scale_down(units, &m->tokens);
+}
+
+static inline uint64_t weir_bucket_tokens_up(const struct weir_meter *m, uint64_t units)
+{
+    return weir_bucket_tokens_down(m, units + (m->token - 1));
+}
+
+/* What a key has with this payload: whole tokens left, and the span until it is as if unused. */
+static inline void weir_bucket_describe(const struct weir_meter *m, uint64_t payload,
+                                        const struct weir_instant *at, struct weir_result *result)
+{
+    uint64_t base = payload > at->line ? payload : at->line;
+    uint64_t full = at->line + m->capacity;
+    result->remaining = base < full ? weir_bucket_tokens_down(m, full - base) : 0;
+    result->reset = payload > at->line ? weir_bucket_span(m, at, payload) : 0;
+}
+
+/* n tokens within max_wait, or nothing; n = 0 asks whether the key is out of debt by then. */
+static inline struct weir_step weir_bucket_admit(const struct weir_meter *m, uint64_t payload,
+                                                 uint64_t n, weir_ns max_wait,
+                                                 const struct weir_instant *at)
+{
+    struct weir_step step = {WEIR_NEVER, false, payload, 0, WEIR_FOREVER, 0};
+    if (n > m->burst)
+        return step;
+    uint64_t base = payload > at->line ? payload : at->line;
+    uint64_t full = at->line + m->capacity;
+    uint64_t next = base + n * m->token;
+    step.wait = 0;
+    step.slot = full;
+    if (next > full) {
+        step.wait = weir_bucket_span(m, at, next - m->capacity);
+        step.slot = next;
+        if (step.wait > max_wait || step.wait == WEIR_FOREVER || next > m->span) {
+            step.verdict = WEIR_DENIED;
+            return step;
+        }
+    }
+    step.verdict = WEIR_ALLOWED;
+    step.write = n != 0;
+    step.count = n;
+    step.payload = n != 0 ? next : payload;
+    return step;
+}
+
+/* Up to `max` whole tokens out of those that are there. */
+static inline struct weir_step weir_bucket_take(const struct weir_meter *m, uint64_t payload,
+                                                uint64_t max, const struct weir_instant *at)
+{
+    struct weir_step step = {WEIR_ALLOWED, false, payload, 0, 0, 0};
+    uint64_t base = payload > at->line ? payload : at->line;
+    uint64_t full = at->line + m->capacity;
+    uint64_t there = base < full ? weir_bucket_tokens_down(m, full - base) : 0;
+    step.count = there < max ? there : max;
+    step.write = step.count != 0;
+    if (step.write)
+        step.payload = base + step.count * m->token;
+    return step;
+}
+
+/* n tokens whatever is there, as far as the payload reaches. */
+static inline struct weir_step weir_bucket_charge(const struct weir_meter *m, uint64_t payload,
+                                                  uint64_t n, const struct weir_instant *at)
+{
+    struct weir_step step = {WEIR_ALLOWED, false, payload, 0, 0, 0};
+    uint64_t base = payload > at->line ? payload : at->line;
+    uint64_t fit = base < m->span ? weir_bucket_tokens_down(m, m->span - base) : 0;
+    step.count = fit < n ? fit : n;
+    step.write = step.count != 0;
+    if (step.write)
+        step.payload = base + step.count * m->token;
+    return step;
+}
+
+/* n tokens back; the bucket ends at most full. A token missing in part takes a whole one. */
+static inline struct weir_step weir_bucket_refund(const struct weir_meter *m, uint64_t payload,
+                                                  uint64_t n, const struct weir_instant *at)
+{
+    struct weir_step step = {WEIR_ALLOWED, false, payload, 0, 0, 0};
+    if (payload <= at->line)
+        return step;
+    uint64_t missing = payload - at->line;
+    uint64_t tokens = weir_bucket_tokens_up(m, missing);
+    step.count = tokens < n ? tokens : n;
+    step.write = step.count != 0;
+    uint64_t back = step.count * m->token;
+    step.payload = back < missing ? payload - back : at->line;
+    return step;
+}
+
+/*
+ * What a reservation of n, whose slot ended at `slot`, gives back: n less what lies beyond it now.
+ * A part of a token beyond it counts as a whole one, or two could act within one token's time.
+ */
+static inline struct weir_step weir_bucket_cancel(const struct weir_meter *m, uint64_t payload,
+                                                  uint64_t n, uint64_t slot,
+                                                  const struct weir_instant *at)
+{
+    uint64_t later = payload > slot ? weir_bucket_tokens_up(m, payload - slot) : 0;
+    return weir_bucket_refund(m, payload, n > later ? n - later : 0, at);
+}
+
+/*
+ * The payload under an origin that lies `steps` times `grains` grains after the one it was made
+ * under. Below 0 it is as if never used; past the span it becomes balance zero at `line`.
+ */
+static inline uint64_t weir_bucket_rebase(const struct weir_meter *m, uint64_t payload,
+                                          weir_i128 steps, uint64_t line)
+{
+    weir_i128 rebased = (weir_i128)payload - steps * (weir_i128)m->units;
+    if (payload == 0 || rebased <= 0)
+        return 0;
+    return rebased > (weir_i128)m->span ? line + m->capacity : (uint64_t)rebased;
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Building JSON to print; without memory the command ends. */
+#include "json_put.h"
+
+#include "cli.h"
+
+#include <stdio.h>
+
+void json_put(json_t *object, const char *name, json_t *value)
+{
+    if (value == NULL || json_object_set_new(object, name, value) != 0)
+        cli_out_of_memory();
+}
+
+void json_put_last(json_t *array, json_t *value)
+{
+    if (value == NULL || json_array_append_new(array, value) != 0)
+        cli_out_of_memory();
+}
+
+json_t *json_count(uint64_t value)
+{
+    return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
+}
+
+json_t *json_text(struct text *t)
+{
+    json_t *value = json_stringn(t->data ? t->data : "", t->size);
+    text_free(t);
+    return value;
+}
+
+void json_print(json_t *object)
+{
+    json_dumpf(object, stdout, JSON_INDENT(2));
+    fputc('\n', stdout);
+    json_decref(object);
+}

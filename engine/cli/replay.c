@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `weir replay`: what limits would have done to the traffic of a log, on the log's own time line.
+ *
+ * A file is read whole (16 bytes an event, and its distinct keys), put into time order and
+ * replayed by one lane or several. A stream is replayed as it comes by one lane, on the running
+ * maximum of its times, in constant memory.
+ */
+#include "cli.h"
+#include "events.h"
+#include "input.h"
+#include "progress.h"
+#include "replay_options.h"
+#include "report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BAD_SHOWN      5
+#define BATCH          1024 /* events of a stream between two looks at the clock */
+#define PROGRESS_LINES 1024
+
+struct pending {
+    weir_key key;
+    uint32_t number;
+    struct log_time now;
+};
+
+struct replay {
+    struct replay_options options;
+    struct weir *hasher; /* makes the keys before the table can be sized */
+    struct input *input;
+    struct log_reader reader;
+    struct keymap *keys;
+    struct progress progress;
+    struct events events; /* of a file */
+    struct lane lane;     /* of a stream; of a file the sum of all lanes */
+    struct pending batch[BATCH];
+    size_t pending;
+    struct log_time now; /* of a stream: the running maximum */
+    uint64_t position;
+    weir_ns deciding_ns;
+    struct report report;
+};
+
+static const char usage[] =
+    "usage: weir replay [OPTION]... --limit \"TEXT\" [--limit \"TEXT\"]... FILE|-\n"
+    "\n"
+    "What these limits would have done to the traffic in a log. FILE is replayed in time order,\n"
+    "- reads standard input and replays it as it comes; both may be gzip.\n"
+    "\n"
+    "  --limit \"TEXT\"   a policy, such as \"10/s\", \"10/min burst 20\", \"50/s pace slack 10\"\n"
+    "  --key KEY        who is limited: ip (default), ip/24, ip/24,48, user, path, method,\n"
+    "                   field:NAME (a JSON member or CSV column)\n"
+    "  --format FORMAT  auto (default), combined, common, json, csv\n"
+    "  --top N          list the N most denied keys of each limit (default 5)\n"
+    "  --json           print one JSON object\n"
+    "  --threads N      replay a FILE with N threads (default 1); the numbers are the same\n"
+    "  --max-keys N     keys that a stream has room for (default 1048576)\n"
+    "  --help           print this\n";
+
+static void note_bad_line(struct replay *r, const struct input_line *line)
+{
+    if (r->report.skipped_lines++ >= BAD_SHOWN)
+        return;
+    struct text reason = {0};
+    text_put_printable(&reason, r->reader.reason, strlen(r->reader.reason), text_locale_is_utf8(),
+                       SIZE_MAX);
+    progress_erase(&r->progress);
+    cli_error("%s:%" PRIu64 ": line skipped: %s%s", r->options.path, line->number,
+              reason.size ? reason.data : "", line->cut ? " (in the first 1 MiB)" : "");
+    text_free(&reason);
+}
+
+static void note_span(struct replay *r, const struct log_time *time)
+{
+    if (r->report.requests == 0 || time->unix_ns < r->report.from.unix_ns)
+        r->report.from = *time;
+    if (r->report.requests == 0 || time->unix_ns > r->report.to.unix_ns)
+        r->report.to = *time;
+    r->report.requests++;
+}
+
+static bool open_lane(struct replay *r, struct lane *lane, size_t keys_max, int64_t start)
+{
+    int error = lane_open(lane, r->options.policies, r->options.limits, keys_max, start);
+    if (error == -ERANGE)
+        cli_error("%zu keys under %zu limits are more than an engine holds", keys_max,
+                  r->options.limits);
+    else if (error != 0)
+        cli_error("cannot open an engine for %zu keys under %zu limits: %s", keys_max,
+                  r->options.limits, weir_strerror(error));
+    return error == 0;
+}
+
+/* ---- a stream ---------------------------------------------------------------------------- */
+
+static void decide_pending(struct replay *r)
+{
+    weir_ns start = weir_now();
+    for (size_t i = 0; i < r->pending; i++) {
+        const struct pending *p = &r->batch[i];
+        bool known = p->number != KEYMAP_NONE;
+        r->report.uncounted += !known;
+        lane_decide(&r->lane, p->key, known ? keymap_at(r->keys, p->number) : NULL, &p->now,
+                    r->position++);
+    }
+    r->pending = 0;
+    r->deciding_ns += weir_now() - start;
+}
+
+static bool take_streamed(struct replay *r, const struct log_event *event,
+                          const struct keyed *keyed)
+{
+    if (r->report.requests == 0) {
+        r->now = event->time;
+        if (!open_lane(r, &r->lane, r->options.keys_max, r->now.unix_ns))
+            return false;
+    }
+    if (event->time.unix_ns > r->now.unix_ns)
+        r->now = event->time;
+    r->batch[r->pending++] =
+        (struct pending){keyed->key, keymap_intern(r->keys, keyed->key, keyed->text), r->now};
+    if (r->pending == BATCH)
+        decide_pending(r);
+    return true;
+}
+
+/* ---- a file ------------------------------------------------------------------------------ */
+
+/* One thread's part: the keys whose number leaves `index` when divided by `count`. */
+struct part {
+    pthread_t thread;
+    struct lane lane;
+    const struct replay *replay;
+    unsigned index, count;
+};
+
+static void *replay_part(void *argument)
+{
+    struct part *part = argument;
+    const struct events *events = &part->replay->events;
+    for (size_t i = 0; i < events->count; i++) {
+        const struct event *event = &events->items[i];
+        if (part->count > 1 && event->key % part->count != part->index)
+            continue;
+        struct key_entry *entry = keymap_at(part->replay->keys, event->key);
+        struct log_time now = {event->unix_ns, event->offset_min};
+        lane_decide(&part->lane, entry->key, entry, &now, i);
+    }
+    lane_finish(&part->lane);
+    return NULL;
+}
+
+static void run_parts(struct part *parts, unsigned count)
+{
+    bool started[REPLAY_THREADS] = {false};
+    for (unsigned i = 1; i < count; i++)
+        started[i] = pthread_create(&parts[i].thread, NULL, replay_part, &parts[i]) == 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (!started[i])
+            replay_part(&parts[i]);
+    }
+    for (unsigned i = 1; i < count; i++) {
+        if (started[i])
+            pthread_join(parts[i].thread, NULL);
+    }
+}
+
+static bool replay_file(struct replay *r)
+{
+    unsigned count = r->options.threads;
+    uint32_t keys = keymap_size(r->keys);
+    int64_t start = r->report.from.unix_ns;
+    struct part *parts = cli_alloc(count, sizeof *parts);
+    bool ready = true;
+    unsigned opened = 0;
+    events_sort(&r->events);
+    for (; opened < count && ready; opened += ready) {
+        uint32_t share = keys / count + (opened < keys % count);
+        parts[opened].replay = r;
+        parts[opened].index = opened;
+        parts[opened].count = count;
+        ready = open_lane(r, &parts[opened].lane, share, start);
+    }
+    if (ready) {
+        weir_ns before = weir_now();
+        run_parts(parts, count);
+        r->deciding_ns = weir_now() - before;
+        for (unsigned i = 1; i < count; i++)
+            lane_add(&parts[0].lane, &parts[i].lane);
+        r->lane = parts[0].lane;
+    }
+    for (unsigned i = ready ? 1 : 0; i < opened; i++)
+        lane_close(&parts[i].lane);
+    free(parts);
+    return ready;
+}
+
+/* ---- both -------------------------------------------------------------------------------- */
+
+static bool take_line(struct replay *r, const struct input_line *line)
+{
+    struct log_event event;
+    struct keyed keyed;
+    switch (log_read(&r->reader, line->data, line->size, line->cut, &event)) {
+    case LOG_NOTHING:
+        return true;
+    case LOG_BAD:
+        note_bad_line(r, line);
+        return true;
+    case LOG_UNUSABLE:
+        progress_erase(&r->progress);
+        cli_error("%s:%" PRIu64 ": %s", r->options.path, line->number, r->reader.reason);
+        return false;
+    case LOG_EVENT:
+        break;
+    }
+    keying_apply(&r->options.keying, event.key, &keyed);
+    if (r->options.stream) {
+        if (!take_streamed(r, &event, &keyed))
+            return false;
+    } else {
+        events_put(&r->events, &event.time, keymap_intern(r->keys, keyed.key, keyed.text));
+    }
+    note_span(r, &event.time);
+    return true;
+}
+
+static bool read_all(struct replay *r)
+{
+    struct input_line line;
+    enum input_status status;
+    while ((status = input_next(r->input, log_reader_joins_lines(&r->reader), &line)) ==
+           INPUT_LINE) {
+        if (!take_line(r, &line))
+            return false;
+        if (line.number % PROGRESS_LINES == 0)
+            progress_show(&r->progress, line.number);
+    }
+    progress_erase(&r->progress);
+    if (status == INPUT_ERROR) {
+        cli_error("%s: %s", r->options.path, input_error(r->input));
+        return false;
+    }
+    if (r->report.skipped_lines > BAD_SHOWN)
+        cli_error("%s: %" PRIu64 " more lines skipped", r->options.path,
+                  r->report.skipped_lines - BAD_SHOWN);
+    if (r->report.requests == 0) {
+        cli_error("%s: no line could be read as a request", r->options.path);
+        return false;
+    }
+    return true;
+}
+
+static void print_report(struct replay *r)
+{
+    struct report *report = &r->report;
+    double decisions = (double)report->requests * (double)r->options.limits;
+    report->key_text = r->options.key_text;
+    report->decisions_per_second = decisions * 1e9 / (double)(r->deciding_ns ? r->deciding_ns : 1);
+    report_collect(report, r->options.policies, &r->lane, r->keys, r->options.top);
+    if (r->options.json)
+        report_json(report);
+    else
+        report_text(report);
+    report_free(report);
+}
+
+static int run(struct replay *r)
+{
+    bool done = read_all(r);
+    if (done && r->options.stream) {
+        decide_pending(r);
+        lane_finish(&r->lane);
+    } else if (done) {
+        done = replay_file(r);
+    }
+    if (done)
+        print_report(r);
+    if (r->lane.engine != NULL)
+        lane_close(&r->lane);
+    return done ? cli_finish_output() : CLI_USAGE;
+}
+
+static bool open_all(struct replay *r)
+{
+    struct weir_options hasher = {
+        .size = sizeof hasher, .max_keys = 1, .max_limits = 1, .secret = keying_secret()};
+    struct replay_options *o = &r->options;
+    int error = weir_open(&r->hasher, &hasher);
+    if (error != 0) {
+        cli_error("cannot open an engine: %s", weir_strerror(error));
+        return false;
+    }
+    o->keying.engine = r->hasher;
+    r->input = input_open(o->path);
+    if (r->input == NULL) {
+        cli_error("%s: %s", o->path, strerror(errno));
+        return false;
+    }
+    log_reader_init(&r->reader, o->format, o->keying.field, o->keying.field_name);
+    r->keys = keymap_open(o->stream ? o->keys_max : UINT32_MAX - 1, o->limits);
+    progress_start(&r->progress);
+    return true;
+}
+
+static void close_all(struct replay *r)
+{
+    if (r->keys != NULL) {
+        log_reader_free(&r->reader);
+        keymap_close(r->keys);
+        events_free(&r->events);
+    }
+    if (r->input != NULL)
+        input_close(r->input);
+    weir_close(r->hasher);
+    replay_options_free(&r->options);
+    free(r);
+}
+
+int cli_replay(int argc, char **argv)
+{
+    struct replay *r = cli_alloc(1, sizeof *r);
+    int status = CLI_USAGE;
+    switch (replay_options_read(&r->options, argc, argv)) {
+    case OPTIONS_HELP:
+        fputs(usage, stdout);
+        status = cli_finish_output();
+        break;
+    case OPTIONS_RUN:
+        if (open_all(r))
+            status = run(r);
+        break;
+    case OPTIONS_WRONG:
+        break;
+    }
+    close_all(r);
+    return status;
+}

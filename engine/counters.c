@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counter blocks: handed to threads, taken back when these end, freed by who comes last.
+ *
+ * States of a block: owned by a thread -> orphan (thread ended; counts stay) -> owned by another;
+ * closed (its engine was closed while a thread had it; freed by that thread). Each change of state
+ * is one compare-and-swap or exchange, so that a thread's end and an engine's close may coincide.
+ *
+ *   thread ends:    owned -> orphan, or frees if closed
+ *   engine closes:  orphan -> freed, owned -> closed
+ *   thread starts:  orphan -> owned
+ *
+ * Process-wide state: one pthread key, made at the first block, and a serial number per set, by
+ * which a thread's cache tells an engine from a later one at the same address.
+ */
+#include "counters.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum block_state { OWNED = 1, ORPHAN, CLOSED };
+
+struct block {
+    struct block *next_in_set;    /* atomic; never changes once the block is published */
+    struct block *next_of_thread; /* owner */
+    uint64_t set;                 /* serial number of the set */
+    struct weir_atomic_u64 state;
+    struct weir_counter_row rows[];
+};
+
+struct weir_counter_set {
+    struct block *blocks; /* atomic; newest first, only ever pushed to */
+    uint64_t serial;
+    unsigned rows;
+    struct weir_counter_row *shared; /* for threads without memory for a block */
+};
+
+static struct weir_atomic_u64 set_serials;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static bool key_made;
+
+/* What the thread used last: most threads use one engine. */
+static _Thread_local struct {
+    uint64_t set;
+    struct block *block;
+} cache __attribute__((tls_model("initial-exec")));
+
+/* The thread lets go of a block. */
+static void release_block(struct block *b)
+{
+    uint64_t state = OWNED;
+    /* Release: the counts are there for the next owner, who acquires the orphan. */
+    if (!weir_cas_acq_rel(&b->state, &state, ORPHAN))
+        free(b); /* closed */
+}
+
+static void thread_ends(void *blocks)
+{
+    struct block *b = blocks;
+    cache.set = 0;
+    while (b != NULL) {
+        struct block *next = b->next_of_thread;
+        release_block(b);
+        b = next;
+    }
+}
+
+static void make_key(void)
+{
+    key_made = pthread_key_create(&key, thread_ends) == 0;
+}
+
+static size_t block_bytes(const struct weir_counter_set *set)
+{
+    return sizeof(struct block) + set->rows * sizeof(struct weir_counter_row);
+}
+
+struct weir_counter_set *weir_counters_open(unsigned rows)
+{
+    struct weir_counter_set *set = calloc(1, sizeof *set);
+    if (set == NULL)
+        return NULL;
+    set->rows = rows;
+    set->serial = weir_add_relaxed(&set_serials, 1) + 1;
+    set->shared = calloc(rows, sizeof *set->shared);
+    if (set->shared == NULL) {
+        free(set);
+        return NULL;
+    }
+    return set;
+}
+
+void weir_counters_close(struct weir_counter_set *set)
+{
+    struct block *b = set->blocks;
+    while (b != NULL) {
+        struct block *next = b->next_in_set;
+        uint64_t state = OWNED;
+        /* Acquire: an orphan's last owner is done with it. */
+        if (!weir_cas_acq_rel(&b->state, &state, CLOSED))
+            free(b); /* orphan */
+        b = next;
+    }
+    free(set->shared);
+    free(set);
+}
+
+/* A block of a thread that ended. */
+static struct block *adopt_block(struct weir_counter_set *set)
+{
+    struct block *b = weir_pointer_load_acquire(&set->blocks);
+    for (; b != NULL; b = b->next_in_set) {
+        uint64_t state = ORPHAN;
+        if (weir_load_relaxed(&b->state) == ORPHAN && weir_cas_acq_rel(&b->state, &state, OWNED))
+            return b;
+    }
+    return NULL;
+}
+
+static struct block *new_block(struct weir_counter_set *set)
+{
+    struct block *b = calloc(1, block_bytes(set));
+    if (b == NULL)
+        return NULL;
+    b->set = set->serial;
+    weir_store_relaxed(&b->state, OWNED);
+    b->next_in_set = weir_pointer_load_acquire(&set->blocks);
+    /* Release: who finds the block, finds it zeroed. */
+    while (!weir_pointer_cas_acq_rel(&set->blocks, &b->next_in_set, b)) {}
+    return b;
+}
+
+/* The thread's list without the blocks whose engines are gone. */
+static struct block *without_closed(struct block *list)
+{
+    struct block **link = &list;
+    while (*link != NULL) {
+        struct block *b = *link;
+        if (weir_load_acquire(&b->state) == CLOSED) {
+            *link = b->next_of_thread;
+            free(b);
+        } else {
+            link = &b->next_of_thread;
+        }
+    }
+    return list;
+}
+
+/* The thread's block for the set: one that it has, an orphan, or a new one. NULL: no memory. */
+static __attribute__((noinline)) struct block *find_block(struct weir_counter_set *set)
+{
+    pthread_once(&key_once, make_key);
+    if (!key_made)
+        return NULL;
+    struct block *list = pthread_getspecific(key);
+    for (struct block *b = list; b != NULL; b = b->next_of_thread) {
+        if (b->set == set->serial)
+            return b;
+    }
+    struct block *b = adopt_block(set);
+    if (b == NULL)
+        b = new_block(set);
+    list = without_closed(list);
+    if (b != NULL)
+        b->next_of_thread = list;
+    if (pthread_setspecific(key, b != NULL ? b : list) != 0 && b != NULL) {
+        release_block(b);
+        return NULL;
+    }
+    return b;
+}
+
+struct weir_counter_row *weir_counters_rows(struct weir_counter_set *set, bool *shared)
+{
+    *shared = false;
+    if (__builtin_expect(cache.set == set->serial, 1))
+        return cache.block->rows;
+    struct block *b = find_block(set);
+    if (b == NULL) {
+        *shared = true;
+        return set->shared;
+    }
+    cache.set = set->serial;
+    cache.block = b;
+    return b->rows;
+}
+
+static void add_row(const struct weir_counter_row *row, struct weir_counter_sums *sums)
+{
+    sums->allowed += weir_load_relaxed(&row->allowed);
+    sums->denied += weir_load_relaxed(&row->denied);
+    sums->never += weir_load_relaxed(&row->never);
+    sums->overflow += weir_load_relaxed(&row->overflow);
+}
+
+void weir_counters_sum(const struct weir_counter_set *set, unsigned row,
+                       struct weir_counter_sums *sums)
+{
+    add_row(&set->shared[row], sums);
+    const struct block *b = weir_pointer_load_acquire(&set->blocks);
+    for (; b != NULL; b = b->next_in_set)
+        add_row(&b->rows[row], sums);
+}
+
+size_t weir_counters_bytes(const struct weir_counter_set *set)
+{
+    size_t bytes = sizeof *set + set->rows * sizeof *set->shared;
+    const struct block *b = weir_pointer_load_acquire(&set->blocks);
+    for (; b != NULL; b = b->next_in_set)
+        bytes += block_bytes(set);
+    return bytes;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every call on a key: find its slot, apply one operation to its word, say what came of it.
+ *
+ *   begin    enter a read section, load the limit's settings, tell where `now` is on their line
+ *   locate   find the key's slot, or claim one where the operation may write
+ *   apply    the slot's loop; again with newer settings where a word is of an unknown generation
+ *   end      leave the section
+ *
+ * A key that has no place and gets none (the table is full) follows when_full: the limit's
+ * overflow word stands in for its slot, or the operation runs on a word of nobody's, which is
+ * thrown away. Operations that cannot write (n = 0, above the burst, peek, refund) claim nothing;
+ * for a key without a slot they answer what the same call with a claim would be based on.
+ */
+#include "limiter.h"
+#include "rcu.h"
+#include "result.h"
+#include "slot/slot.h"
+
+/* So that the verb is a constant in each caller and the dispatch on it folds away. */
+#define WEIR_INLINE static inline __attribute__((always_inline))
+
+#define RESERVED_IN_OVERFLOW 1U /* weir_reservation.flags */
+
+/* One call on its way. */
+struct call {
+    struct weir *w;
+    struct weir_limit *l;
+    unsigned limit;
+    weir_ns now;
+    const struct weir_settings *s;
+    struct weir_instant at;
+    struct weir_step step;
+    bool overflow; /* the key has no place */
+};
+
+/* Enters a read section and finds the settings. False: bad limit, and no section was entered. */
+WEIR_INLINE bool begin(struct call *c, struct weir *w, int limit, weir_ns now)
+{
+    c->w = w;
+    c->l = weir_limit_at(w, limit);
+    if (__builtin_expect(c->l == NULL, 0))
+        return false;
+    c->limit = (unsigned)limit;
+    c->now = now;
+    c->overflow = false;
+    weir_read_begin();
+    c->s = weir_pointer_load_acquire(&c->l->settings); /* pairs with their publication */
+    if (__builtin_expect(!weir_bucket_instant(&c->s->meter, now, &c->at), 0)) {
+        c->s = weir_settings_settle(w, c->l, c->s, now, &c->at);
+        if (c->s == NULL) {
+            weir_read_end();
+            return false;
+        }
+    }
+    return true;
+}
+
+WEIR_INLINE void end(void)
+{
+    weir_read_end();
+}
+
+/* Newer settings after a word of an unknown generation; the newest: such a word is unused. */
+static __attribute__((noinline)) void reload(struct call *c, struct weir_reader *reader)
+{
+    const struct weir_settings *next = weir_pointer_load_acquire(&c->l->settings);
+    if (next == c->s) {
+        reader->unknown_is_unused = true;
+        return;
+    }
+    c->s = weir_settings_settle(c->w, c->l, next, c->now, &c->at);
+    reader->settings = c->s;
+    reader->unknown_is_unused = false;
+}
+
+WEIR_INLINE void apply_to(struct call *c, struct weir_atomic_u64 *word,
+                          const struct weir_operation *op)
+{
+    struct weir_reader reader = {c->s, false};
+    while (!weir_slot_apply(word, &c->s->meter, &reader, op, &c->at, &c->step))
+        reload(c, &reader);
+}
+
+/* The operation on a key that has no slot: when_full where it gets none, else as never used. */
+static __attribute__((noinline)) void apply_unplaced(struct call *c, const struct weir_probe *probe,
+                                                     const struct weir_operation *op, bool claims)
+{
+    c->overflow = claims || !weir_table_has_place(&c->w->table, probe);
+    if (c->overflow && c->w->when_full == WEIR_FULL_SHARE) {
+        apply_to(c, &c->l->overflow, op);
+        return;
+    }
+    struct weir_atomic_u64 nobodys = {0};
+    apply_to(c, &nobodys, op);
+    c->step.write = false;
+    c->step.payload = 0;
+    bool grants = c->step.verdict == WEIR_ALLOWED && op->n != 0;
+    if (c->overflow && grants && c->w->when_full == WEIR_FULL_DENY) {
+        c->step.verdict = WEIR_DENIED;
+        c->step.wait = WEIR_FOREVER;
+        c->step.count = 0;
+    }
+}
+
+/* Applies the operation to the key. `claims`: it may write, so the key gets a slot. */
+WEIR_INLINE void apply(struct call *c, weir_key key, const struct weir_operation *op, bool claims)
+{
+    struct weir_probe probe = weir_table_probe(&c->w->table, key.high, key.low, c->limit);
+    struct weir_atomic_u64 *word = weir_table_find(&probe);
+    if (word == NULL && claims)
+        word = weir_table_claim(&c->w->table, &probe);
+    if (__builtin_expect(word != NULL, 1))
+        apply_to(c, word, op);
+    else
+        apply_unplaced(c, &probe, op, claims);
+}
+
+/* ---- statistics: the thread's own rows ---- */
+
+WEIR_INLINE void count_decision(const struct call *c, enum weir_verdict verdict)
+{
+    bool shared;
+    struct weir_counter_row *row = &weir_counters_rows(c->w->counters, &shared)[c->limit];
+    if (verdict == WEIR_ALLOWED)
+        weir_count(&row->allowed, shared);
+    else if (verdict == WEIR_DENIED)
+        weir_count(&row->denied, shared);
+    else
+        weir_count(&row->never, shared);
+    if (__builtin_expect(c->overflow, 0))
+        weir_count(&row->overflow, shared);
+}
+
+static void count_overflow(const struct call *c)
+{
+    bool shared;
+    if (c->overflow) {
+        struct weir_counter_row *row = &weir_counters_rows(c->w->counters, &shared)[c->limit];
+        weir_count(&row->overflow, shared);
+    }
+}
+
+/* ---- decisions ---- */
+
+/* What came of it, for the caller. A denial by when_full has nothing left and nothing to reset. */
+WEIR_INLINE struct weir_result result_of(const struct call *c)
+{
+    struct weir_result result = weir_result_of(&c->step, &c->s->meter, &c->at);
+    if (__builtin_expect(c->overflow, 0) && result.verdict == WEIR_DENIED &&
+        c->w->when_full == WEIR_FULL_DENY)
+        result.remaining = 0;
+    return result;
+}
+
+/* Decides within begin and end: c->step, counted. n is 0 or above the burst: nothing is claimed. */
+WEIR_INLINE void admit(struct call *c, weir_key key, uint64_t n, weir_ns max_wait)
+{
+    const struct weir_operation op = {WEIR_ADMIT, n, max_wait, 0};
+    apply(c, key, &op, n - 1 < c->s->meter.burst);
+    count_decision(c, c->step.verdict);
+}
+
+static void write_reservation(const struct call *c, weir_key key, int limit,
+                              struct weir_reservation *out)
+{
+    weir_result_reservation(&c->step, &c->s->meter, c->now, out);
+    out->key = key;
+    out->limit = limit;
+    out->serial = c->s->serial;
+    if (c->overflow)
+        out->flags = RESERVED_IN_OVERFLOW;
+    if (c->overflow && c->w->when_full != WEIR_FULL_SHARE)
+        out->n = 0; /* nothing was recorded */
+}
+
+WEIR_INLINE struct weir_result reserve(struct weir *w, int limit, weir_key key, uint64_t n,
+                                       weir_ns now, weir_ns max_wait, struct weir_reservation *out)
+{
+    struct call c;
+    struct weir_result result;
+    if (out != NULL)
+        memset(out, 0, sizeof *out);
+    if (!begin(&c, w, limit, now))
+        return weir_result_invalid();
+    if (__builtin_expect(c.s->meter.unlimited, 0)) {
+        count_decision(&c, WEIR_ALLOWED);
+        result = weir_result_unlimited(now, out);
+    } else {
+        admit(&c, key, n, max_wait);
+        result = result_of(&c);
+        if (out != NULL)
+            write_reservation(&c, key, limit, out);
+    }
+    end();
+    return result;
+}
+
+struct weir_result weir_decide(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now)
+{
+    return reserve(w, limit, key, n, now, 0, NULL);
+}
+
+struct weir_result weir_reserve(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now,
+                                weir_ns max_wait, struct weir_reservation *out)
+{
+    return reserve(w, limit, key, n, now, max_wait, out);
+}
+
+bool weir_allow(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now)
+{
+    struct call c;
+    if (!begin(&c, w, limit, now))
+        return false;
+    c.step.verdict = WEIR_ALLOWED;
+    if (__builtin_expect(c.s->meter.unlimited, 0))
+        count_decision(&c, WEIR_ALLOWED);
+    else
+        admit(&c, key, n, 0);
+    end();
+    return c.step.verdict == WEIR_ALLOWED;
+}
+
+struct weir_result weir_peek(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now)
+{
+    struct call c;
+    struct weir_result result;
+    if (!begin(&c, w, limit, now))
+        return weir_result_invalid();
+    if (c.s->meter.unlimited) {
+        result = weir_result_unlimited(now, NULL);
+    } else {
+        const struct weir_operation op = {WEIR_PEEK, n, 0, 0};
+        apply(&c, key, &op, false);
+        result = result_of(&c);
+    }
+    end();
+    return result;
+}
+
+enum weir_quota weir_quota(struct weir_result result)
+{
+    switch (result.verdict) {
+    case WEIR_ALLOWED:
+        return result.remaining == 0 ? WEIR_QUOTA_REACHED : WEIR_QUOTA_ALLOWED;
+    case WEIR_DENIED:
+    case WEIR_NEVER:
+        return WEIR_QUOTA_OVER;
+    case WEIR_INVALID:
+        break;
+    }
+    return WEIR_QUOTA_UNKNOWN;
+}
+
+/* ---- taking and giving back ---- */
+
+uint64_t weir_take(struct weir *w, int limit, weir_key key, uint64_t max, weir_ns now)
+{
+    struct call c;
+    uint64_t taken = max;
+    if (!begin(&c, w, limit, now))
+        return 0;
+    if (!c.s->meter.unlimited && max != 0) {
+        const struct weir_operation op = {WEIR_TAKE, max, 0, 0};
+        apply(&c, key, &op, c.s->meter.burst != 0);
+        count_overflow(&c);
+        taken = c.step.count;
+    }
+    end();
+    return taken;
+}
+
+uint64_t weir_charge(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now)
+{
+    struct call c;
+    uint64_t charged = n;
+    if (!begin(&c, w, limit, now))
+        return 0;
+    if (!c.s->meter.unlimited && n != 0) {
+        const struct weir_operation op = {WEIR_CHARGE, n, 0, 0};
+        apply(&c, key, &op, true);
+        count_overflow(&c);
+        charged = c.overflow && w->when_full != WEIR_FULL_SHARE ? 0 : c.step.count;
+    }
+    end();
+    return charged;
+}
+
+uint64_t weir_refund(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now)
+{
+    struct call c;
+    uint64_t given = 0;
+    if (!begin(&c, w, limit, now))
+        return 0;
+    if (!c.s->meter.unlimited && n != 0) {
+        const struct weir_operation op = {WEIR_REFUND, n, 0, 0};
+        apply(&c, key, &op, false);
+        given = c.step.count;
+    }
+    end();
+    return given;
+}
+
+/*
+ * The slot of a reservation under the origin of settings `m`. Origins of one serial differ by a
+ * multiple of m->grains. What falls below the line counts as its start: everything lies after it.
+ */
+static uint64_t rebased_slot(const struct weir_meter *m, const struct weir_reservation *r)
+{
+    if (m->units == 0 || r->origin == m->origin)
+        return r->slot;
+    weir_i128 steps = ((weir_i128)m->origin - r->origin) / (weir_i128)m->grains;
+    weir_i128 slot = (weir_i128)r->slot - steps * (weir_i128)m->units;
+    if (slot < 0)
+        return 0;
+    return slot > UINT64_MAX ? UINT64_MAX : (uint64_t)slot;
+}
+
+uint64_t weir_cancel(struct weir *w, struct weir_reservation *r, weir_ns now)
+{
+    struct call c;
+    /* A reservation of nothing, as a denial leaves it, is no reason to look at `now`. */
+    if (r == NULL || r->n == 0 || !begin(&c, w, r->limit, now))
+        return 0;
+    c.step.count = 0;
+    uint64_t n = weir_result_end(r, now);
+    if (n != 0 && c.s->serial == r->serial) {
+        const struct weir_operation op = {WEIR_CANCEL, n, 0, rebased_slot(&c.s->meter, r)};
+        struct weir_probe probe =
+            weir_table_probe(&w->table, r->key.high, r->key.low, (unsigned)r->limit);
+        struct weir_atomic_u64 *word =
+            (r->flags & RESERVED_IN_OVERFLOW) != 0 ? &c.l->overflow : weir_table_find(&probe);
+        if (word != NULL)
+            apply_to(&c, word, &op);
+    }
+    end();
+    return c.step.count;
+}
+
+/* Makes a used word one of payload 0 under a mark of the caller's settings. Whatever it meant, and
+   whichever generation it was of: payload 0 is "never used" in every one. */
+static void forget_word(struct weir_atomic_u64 *slot, uint64_t mark)
+{
+    unsigned losses = 0;
+    uint64_t word = weir_load_acquire(slot);
+    while (word != 0 && (word & WEIR_PAYLOAD_MAX) != 0 && !weir_cas_acq_rel(slot, &word, mark))
+        weir_pause(&losses);
+}
+
+int weir_forget(struct weir *w, int limit, weir_key key)
+{
+    if (w == NULL)
+        return -EINVAL;
+    struct weir_limit *l = weir_limit_at(w, limit);
+    if (l == NULL)
+        return -ENOENT;
+    weir_read_begin();
+    const struct weir_settings *s = weir_pointer_load_acquire(&l->settings);
+    struct weir_probe probe = weir_table_probe(&w->table, key.high, key.low, (unsigned)limit);
+    struct weir_atomic_u64 *word = weir_table_find(&probe);
+    if (word != NULL && s->generation != 0)
+        forget_word(word, s->meter.mark);
+    weir_read_end();
+    return 0;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opening and closing an engine.
+ */
+#include "limiter.h"
+
+#include "key_secret.h"
+#include "rcu.h"
+
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define MAX_KEYS_DEFAULT   ((size_t)1048576)
+#define MAX_KEYS_LIMIT     ((uint64_t)1 << 32)
+#define MAX_LIMITS_DEFAULT 256U
+#define MAX_LIMITS_LIMIT   65535U
+#define STALE_MAX_DEFAULT  (60 * WEIR_SECOND)
+/* A new origin lies this far before `now` and up to one period; half a payload's span is 180 days
+   and two periods at least, so that `now` is then on the line. */
+#define STALE_MAX_LIMIT (90 * WEIR_DAY)
+
+/* The options with defaults filled in. */
+static int complete(const struct weir_options *options, struct weir_options *o)
+{
+    memset(o, 0, sizeof *o);
+    if (options != NULL) {
+        if (options->size != 0 && options->size != sizeof *options)
+            return -EINVAL;
+        *o = *options;
+    }
+    if (o->max_keys == 0)
+        o->max_keys = MAX_KEYS_DEFAULT;
+    if (o->max_limits == 0)
+        o->max_limits = MAX_LIMITS_DEFAULT;
+    if (o->stale_max == 0)
+        o->stale_max = STALE_MAX_DEFAULT;
+    if ((int)o->when_full < WEIR_FULL_SHARE || (int)o->when_full > WEIR_FULL_DENY)
+        return -EINVAL;
+    if (o->max_keys > MAX_KEYS_LIMIT || o->max_limits > MAX_LIMITS_LIMIT ||
+        o->stale_max > STALE_MAX_LIMIT)
+        return -ERANGE;
+    return 0;
+}
+
+static int random_bytes(uint8_t *out, size_t size)
+{
+    int saved = errno;
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = getrandom(out + done, size - done, 0);
+        if (got < 0 && errno != EINTR) {
+            errno = saved;
+            return -EIO;
+        }
+        if (got > 0)
+            done += (size_t)got;
+    }
+    errno = saved;
+    return 0;
+}
+
+/* Bits that hold ids 0 to limits - 1. */
+static unsigned bits_for(unsigned limits)
+{
+    unsigned bits = 1;
+    while ((1U << bits) < limits)
+        bits++;
+    return bits;
+}
+
+static int make_parts(struct weir *w, const struct weir_options *o)
+{
+    uint8_t secret[WEIR_SECRET_SIZE];
+    if (o->secret != NULL)
+        memcpy(secret, o->secret, sizeof secret);
+    else if (random_bytes(secret, sizeof secret) != 0)
+        return -EIO;
+    weir_key_secrets(w, secret);
+
+    size_t bytes = o->max_limits * sizeof *w->limits;
+    w->limits = aligned_alloc(64, bytes);
+    w->counters = weir_counters_open(o->max_limits);
+    if (w->limits == NULL || w->counters == NULL)
+        return -ENOMEM;
+    memset(w->limits, 0, bytes);
+    return weir_table_init(&w->table, o->max_keys, bits_for(o->max_limits));
+}
+
+int weir_open(struct weir **out, const struct weir_options *options)
+{
+    struct weir_options o;
+    if (out == NULL)
+        return -EINVAL;
+    int error = complete(options, &o);
+    if (error != 0)
+        return error;
+    struct weir *w = aligned_alloc(64, sizeof *w);
+    if (w == NULL)
+        return -ENOMEM;
+    memset(w, 0, sizeof *w);
+    w->max_limits = o.max_limits;
+    w->when_full = o.when_full;
+    w->stale_max = o.stale_max;
+    error = make_parts(w, &o);
+    if (error != 0) {
+        if (w->counters != NULL)
+            weir_counters_close(w->counters);
+        free(w->limits);
+        free(w);
+        return error;
+    }
+    pthread_mutex_init(&w->lock, NULL); /* cannot fail for a default mutex on Linux */
+    *out = w;
+    return 0;
+}
+
+static void keep(void *limit)
+{
+    (void)limit; /* the tree's nodes point into the array of limits */
+}
+
+void weir_close(struct weir *w)
+{
+    if (w == NULL)
+        return;
+    tdestroy(w->names, keep);
+    for (unsigned i = 0; i < w->limits_used; i++)
+        weir_settings_free(&w->limits[i]);
+    weir_counters_close(w->counters);
+    weir_table_free(&w->table);
+    pthread_mutex_destroy(&w->lock);
+    free(w->limits);
+    free(w);
+}
+
+int weir_thread_ready(void)
+{
+    urcu_bp_register_thread();
+    return 0;
+}

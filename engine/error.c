@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Version and error texts.
+ */
+#include "export.h"
+
+#include <errno.h>
+
+#define TEXT(x)  #x
+#define VALUE(x) TEXT(x)
+
+const char *weir_version(void)
+{
+    return VALUE(WEIR_VERSION_MAJOR) "." VALUE(WEIR_VERSION_MINOR) "." VALUE(WEIR_VERSION_PATCH);
+}
+
+const char *weir_strerror(int error)
+{
+    switch (error) {
+    case 0:
+        return "success";
+    case -EINVAL:
+        return "an argument is not valid";
+    case -ERANGE:
+        return "a value is outside of what can be kept exactly";
+    case -ENOMEM:
+        return "memory cannot be had";
+    case -ENOENT:
+        return "there is no such limit";
+    case -EEXIST:
+        return "a limit of this name exists";
+    case -ENAMETOOLONG:
+        return "a name has more than 63 bytes";
+    case -ENOSPC:
+        return "there are as many limits as max_limits allows";
+    case -EIO:
+        return "random bytes for the key hash cannot be had";
+    default:
+        return "unknown error";
+    }
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The slot: how one word changes under concurrency.
+ *
+ * Guarantees
+ *   S1  A word changes only by a compare-and-swap from the value that the new one was computed
+ *       from. Check and charge are one step; nothing is lost and nothing counts twice.
+ *   S2  A step that does not write (denied, peeked, nothing to take) touches no shared memory but
+ *       to read it.
+ *   O1  A word carries all that it means, except which settings it was written under: these are
+ *       published before any word of their generation. The load here (acquire) pairs with the
+ *       compare-and-swap of the writer (release), who had loaded his settings with acquire: whoever
+ *       sees his word and then loads the settings again, finds them or newer ones. Without the
+ *       pair a word could look like one of an unknown generation, that is, unused.
+ *   P1  Lock-free: a lost compare-and-swap means that another one succeeded.
+ *
+ * Common subset of C11 and C++11.
+ */
+#ifndef WEIR_SLOT_SLOT_H
+#define WEIR_SLOT_SLOT_H
+
+#include "slot/settings.h"
+
+/* How words that are not of the meter's own mark are read: a cell has no chain. */
+struct weir_reader {
+    const struct weir_settings *settings; /* NULL for a cell */
+    bool unknown_is_unused;               /* the settings are known to be the newest */
+};
+
+/* The payload of a word; false: read the settings again, then the word. */
+static inline bool weir_slot_payload(const struct weir_meter *m, const struct weir_reader *reader,
+                                     uint64_t word, uint64_t *payload)
+{
+    *payload = word - m->mark;
+    if (__builtin_expect(*payload <= m->span, 1))
+        return true;
+    *payload = 0;
+    if (word == 0 || reader->settings == NULL)
+        return true;
+    return weir_settings_translate(reader->settings, word, payload) || reader->unknown_is_unused;
+}
+
+/*
+ * Applies an operation to the word. True: *step is what happened. False: nothing happened, the
+ * word is of a generation that the settings do not know.
+ */
+static inline __attribute__((always_inline)) bool weir_slot_apply(
+    struct weir_atomic_u64 *slot, const struct weir_meter *m, const struct weir_reader *reader,
+    const struct weir_operation *op, const struct weir_instant *at, struct weir_step *step)
+{
+    unsigned losses = 0;
+    uint64_t word = weir_load_acquire(slot); /* O1 */
+    for (;;) {
+        uint64_t payload;
+        if (!weir_slot_payload(m, reader, word, &payload))
+            return false;
+        *step = weir_algorithm_step(m, payload, op, at);
+        if (!step->write)
+            return true;
+        if (weir_cas_acq_rel(slot, &word, m->mark | step->payload)) /* O1, S1 */
+            return true;
+        weir_pause(&losses);
+    }
+}
+
+#endif

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * weir: rate limits, exact, lock-free, per key.
+ *
+ * Time is an argument: every decision takes `now`, nanoseconds on the caller's monotonic clock.
+ * A refusal is a result, not an error. Errors are negative errno values; no function sets errno,
+ * prints or aborts. Zero and unlimited are different things: a limit of 0 admits the burst once
+ * and nothing after it, WEIR_UNLIMITED admits everything.
+ *
+ * Thread safety: every function may run beside every other on one engine, weir_close excepted.
+ * weir_add_limit takes a lock against itself and never stops a decision. A reservation has one
+ * owner: one thread at a time per handle, and no copies.
+ *
+ * Decisions make no system call and take no lock. They allocate in two cases only: a thread's
+ * first call on an engine (its counters; weir_thread_ready does the part that takes a lock), and
+ * the call that gives a limit a new origin (once in months at the fastest rates).
+ *
+ * Legal times are 0 to 2^63-1 (a larger `now` counts as 2^63-1), spans 0 to 2^64-1.
+ */
+#ifndef WEIR_WEIR_H
+#define WEIR_WEIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Structs and functions share names (struct weir_stats, weir_stats): legal, but -Wshadow objects.
+ */
+#if defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
+#if defined(__GNUC__)
+#define WEIR_MUST_USE __attribute__((warn_unused_result))
+#else
+#define WEIR_MUST_USE
+#endif
+
+struct sockaddr;
+
+/* ---- time ------------------------------------------------------------------------------- */
+
+typedef uint64_t weir_ns; /* nanoseconds: an instant on a monotonic clock, or a span */
+
+#define WEIR_NANOSECOND  ((weir_ns)1)
+#define WEIR_MICROSECOND ((weir_ns)1000)
+#define WEIR_MILLISECOND ((weir_ns)1000000)
+#define WEIR_SECOND      ((weir_ns)1000000000)
+#define WEIR_MINUTE      (60 * WEIR_SECOND)
+#define WEIR_HOUR        (60 * WEIR_MINUTE)
+#define WEIR_DAY         (24 * WEIR_HOUR)
+#define WEIR_FOREVER     UINT64_MAX /* a span that does not end; as a max wait: any */
+#define WEIR_UNLIMITED   UINT64_MAX /* as a limit: admit everything */
+
+/* The instant on CLOCK_MONOTONIC, in nanoseconds. Thread-safe; reads the clock. */
+weir_ns weir_now(void);
+
+/* ---- version and errors ----------------------------------------------------------------- */
+
+#define WEIR_VERSION_MAJOR 0
+#define WEIR_VERSION_MINOR 1
+#define WEIR_VERSION_PATCH 0
+
+/* "MAJOR.MINOR.PATCH" of the library that is linked, a static string. */
+const char *weir_version(void);
+
+/* One sentence for 0 or a negative errno as returned here; a static string, never NULL. */
+const char *weir_strerror(int error);
+
+/* ---- policies: plain values, copied, never owned ---------------------------------------- */
+
+enum weir_kind {
+    WEIR_TOKEN_BUCKET = 1 /* token bucket, pacer (leaky bucket), refill bucket */
+};
+
+/* How a policy was written; changes what weir_policy_format prints and nothing else. */
+enum weir_form {
+    WEIR_FORM_PLAIN = 0, /* "10/s burst 20" */
+    WEIR_FORM_PACER = 1  /* "50/s pace slack 10" */
+};
+
+/*
+ * What a limit admits. Made by the constructors below, which check nothing: a policy is checked
+ * where it is put to use (weir_add_limit, weir_meter_init). Compare policies field by field.
+ */
+struct weir_policy {
+    uint32_t kind;        /* enum weir_kind */
+    uint32_t form;        /* enum weir_form */
+    uint64_t limit;       /* tokens that accrue in `period`; 0 = none ever; or WEIR_UNLIMITED */
+    weir_ns period;       /* at least 1 (ignored when unlimited) */
+    uint64_t burst;       /* the most tokens a key can hold, and what it starts with */
+    weir_ns tick;         /* 0: tokens accrue continuously. Else: in lumps, at multiples of tick */
+    uint64_t reserved[4]; /* 0 */
+};
+
+/*
+ * Token bucket: `limit` tokens accrue per `period`, evenly, up to `burst`; a key starts full.
+ * The burst can be used at once. limit WEIR_UNLIMITED is "unlimited", whatever the rest says.
+ */
+struct weir_policy weir_token_bucket(uint64_t limit, weir_ns period, uint64_t burst);
+
+/*
+ * Pacer, or leaky bucket: events at least period/limit apart; after a quiet time up to `slack`
+ * of them may catch up. The same as a token bucket with burst slack + 1.
+ */
+struct weir_policy weir_pacer(uint64_t limit, weir_ns period, uint64_t slack);
+
+/*
+ * Refill bucket: a token bucket of capacity `limit` whose tokens arrive in lumps, at multiples of
+ * `tick` on the caller's clock. The remainder of a lump is carried: 5 per second with a tick of
+ * 100 ms is 5 per second. Set .burst for another capacity; a capacity below what one tick adds
+ * wastes the rest. tick 0 is a plain token bucket of burst `limit`.
+ */
+struct weir_policy weir_refill_bucket(uint64_t limit, weir_ns period, weir_ns tick);
+
+/*
+ * Policy from text: "10/s", "10/s burst 20", "100/10s", "3/4.5s", "0/s burst 5",
+ * "50/s pace slack 10", "1000/s refill 100ms burst 500", "unlimited". Units: ns us ms s min h
+ * day; a span may have decimals if it is a whole number of nanoseconds. N/PERIOD alone has burst
+ * N, at least 1; "pace" alone has slack 0. The text is one line of any length, blanks between
+ * words do not matter.
+ *
+ * Returns 0 and writes *out; or writes the byte offset of the fault to *error_at (unless NULL),
+ * leaves *out alone and returns
+ *   -EINVAL  text is NULL, out is NULL (offset 0), or the text does not parse
+ *   -ERANGE  a number is above what its field holds (2^64-2 for counts, 2^64-1 ns for spans)
+ */
+WEIR_MUST_USE int weir_policy_parse(struct weir_policy *out, const char *text, size_t *error_at);
+
+/*
+ * Text from a policy, so that parsing it gives the same policy back. Writes at most size - 1
+ * characters and a NUL (nothing when size is 0; buffer may then be NULL).
+ * Returns the full length without the NUL, as snprintf does, or
+ *   -EINVAL  policy is NULL, its kind or form is unknown, its period is 0, or buffer is NULL
+ */
+int weir_policy_format(const struct weir_policy *policy, char *buffer, size_t size);
+
+/* ---- the engine ------------------------------------------------------------------------- */
+
+struct weir; /* an engine: limits by id and name, and the state of every key */
+
+/* What a key without a place gets, when max_keys keys (or all near places) are taken. */
+enum weir_when_full {
+    WEIR_FULL_SHARE = 0, /* all such keys of a limit share one overflow bucket */
+    WEIR_FULL_ALLOW,     /* ALLOWED as if never used, nothing recorded (NEVER stays NEVER) */
+    WEIR_FULL_DENY       /* DENIED, `wait` WEIR_FOREVER, `remaining` 0 (NEVER stays NEVER) */
+};
+
+struct weir_options {
+    size_t size;         /* sizeof (struct weir_options), or 0 */
+    size_t max_keys;     /* bound on keys held, 1 to 2^32; 0 = 1048576. A key counts per limit */
+    unsigned max_limits; /* bound on limits, 1 to 65535; 0 = 256. Costs hash bits: README */
+    weir_ns stale_max;   /* clocks of threads differ by less; 1 ns to 90 days, 0 = 60 s */
+    enum weir_when_full when_full;
+    const uint8_t *secret; /* 192 random bytes for weir_key_*, copied; NULL = from getrandom() */
+};
+
+/*
+ * Opens an engine; options NULL = defaults. Allocates: 32 to 64 bytes of address space per key of
+ * max_keys, touched (and so resident) only as keys come. Makes system calls.
+ * Returns 0 and writes *out (owned by the caller, who ends it with weir_close), or
+ *   -EINVAL  out is NULL, options->size or when_full is unknown
+ *   -ERANGE  max_keys, max_limits or stale_max is outside of its range
+ *   -ENOMEM  memory for the table or the limits cannot be had
+ *   -EIO     getrandom() failed
+ */
+WEIR_MUST_USE int weir_open(struct weir **out, const struct weir_options *options);
+
+/* Frees everything. No other call on this engine may run or come. NULL does nothing. */
+void weir_close(struct weir *w);
+
+/*
+ * Adds a limit. Name: 1 to 63 bytes, copied. The policy is copied. Takes the engine's lock,
+ * allocates. Returns its id, 0 to max_limits - 1, or
+ *   -EINVAL  w, name or policy is NULL; the name is empty; the policy's kind or form is unknown,
+ *            its period is 0, a reserved word is not 0
+ *   -ENAMETOOLONG  the name has more than 63 bytes
+ *   -EEXIST  a limit of that name exists
+ *   -ERANGE  the policy cannot be kept exactly: README, "limits"
+ *   -ENOSPC  max_limits limits exist
+ *   -ENOMEM  memory cannot be had
+ */
+WEIR_MUST_USE int weir_add_limit(struct weir *w, const char *name,
+                                 const struct weir_policy *policy);
+
+/* Id of a limit by name, or -ENOENT (no such limit), -EINVAL (w or name is NULL). Takes the lock.
+ */
+int weir_find_limit(const struct weir *w, const char *name);
+
+/* The policy as it was set, exactly. 0, or -ENOENT (no such limit), -EINVAL (w or out is NULL). */
+int weir_get_limit(const struct weir *w, int limit, struct weir_policy *out);
+
+/* A limit's name, valid until the engine closes; NULL when there is no such limit. */
+const char *weir_limit_name(const struct weir *w, int limit);
+
+/* The next id in use above `limit` (-1 gives the first), or -ENOENT; -EINVAL when w is NULL. */
+int weir_next_limit(const struct weir *w, int limit);
+
+/*
+ * Optional: does now what a thread's first decision would do under a lock (registration with the
+ * read-copy-update library), so that the first decision is as quick as the second. Returns 0.
+ */
+int weir_thread_ready(void);
+
+/* ---- keys: who is being limited --------------------------------------------------------- */
+
+/*
+ * 128 hash bits. A key made by the caller must be uniform in all of them. Keys of one engine mean
+ * nothing to another, unless both were given the same secret. weir_key_* allocate nothing, take
+ * no lock, and never fail: w and (where size > 0) data must not be NULL. Bytes, integers and
+ * addresses are three name spaces: a text never equals an address.
+ */
+typedef struct weir_key {
+    uint64_t high, low;
+} weir_key;
+
+weir_key weir_key_bytes(const struct weir *w, const void *data, size_t size); /* NULs included */
+weir_key weir_key_text(const struct weir *w, const char *text); /* the bytes before its NUL */
+weir_key weir_key_u64(const struct weir *w, uint64_t id);
+
+/*
+ * Client address: AF_INET cut to prefix4 bits (at most 32), AF_INET6 to prefix6 (at most 128; 64
+ * is what one customer usually has). ::ffff:a.b.c.d is a.b.c.d. Port, flow and scope do not
+ * count. NULL or any other family: one key, "unknown".
+ */
+weir_key weir_key_address(const struct weir *w, const struct sockaddr *address, unsigned prefix4,
+                          unsigned prefix6);
+
+weir_key weir_key_join(weir_key a, weir_key b); /* both together; order matters */
+
+/* ---- decisions -------------------------------------------------------------------------- */
+
+enum weir_verdict {
+    WEIR_INVALID = 0, /* bad limit id or argument; nothing was recorded */
+    WEIR_ALLOWED,
+    WEIR_DENIED,
+    WEIR_NEVER /* n is above what this limit can ever hold */
+};
+
+struct weir_result {
+    enum weir_verdict verdict;
+    weir_ns wait;       /* ALLOWED: span until it may act, 0 = now. DENIED: least span after which
+                           the same n would be granted at once if nothing else came in between,
+                           WEIR_FOREVER = none below 2^64 ns. Else WEIR_FOREVER */
+    uint64_t remaining; /* whole tokens left right after this call; 0 in debt */
+    weir_ns reset;      /* span until the key is as if never used; WEIR_FOREVER = it never is, or
+                           not within the 584 years that a span can tell */
+};
+
+enum weir_quota {
+    WEIR_QUOTA_UNKNOWN = 0, /* the verdict was INVALID */
+    WEIR_QUOTA_ALLOWED,
+    WEIR_QUOTA_REACHED, /* allowed, and now used up */
+    WEIR_QUOTA_OVER     /* denied, or never */
+};
+enum weir_quota weir_quota(struct weir_result result);
+
+/*
+ * Takes n tokens of a key, now or not at all.
+ *   ALLOWED  the tokens are taken (n = 0: the key is not in debt; nothing is written)
+ *   DENIED   not enough tokens, nothing is written; or no place for the key and WEIR_FULL_DENY
+ *   NEVER    n is above the burst, nothing is written
+ *   INVALID  w is NULL or there is no such limit
+ * A `now` older than what the key has seen mints nothing and is no error.
+ */
+WEIR_MUST_USE struct weir_result weir_decide(struct weir *w, int limit, weir_key key, uint64_t n,
+                                             weir_ns now);
+
+/* The same, as a yes or no. */
+WEIR_MUST_USE bool weir_allow(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now);
+
+/* What weir_decide would answer; writes nothing. `remaining` and `reset` are those before it. */
+WEIR_MUST_USE struct weir_result weir_peek(struct weir *w, int limit, weir_key key, uint64_t n,
+                                           weir_ns now);
+
+/* A grant that can be cancelled. A plain value, nothing to free; use it where it was written. */
+struct weir_reservation {
+    uint64_t n;      /* tokens that a cancel could still give back at most; 0 = none */
+    weir_ns instant; /* when it may act; at most 2^64-1 */
+    /* the rest is weir's own */
+    uint64_t slot;
+    int64_t origin;
+    weir_key key;
+    uint64_t serial;
+    int32_t limit;
+    uint32_t flags;
+    const void *owner;
+    uint64_t reserved[2];
+};
+
+/*
+ * Takes n tokens now, to be used after `wait` (at most max_wait): the key goes into debt, later
+ * reservations queue behind. max_wait 0 is weir_decide, WEIR_FOREVER takes any wait.
+ * `out` (may be NULL) is written always: the grant, or a reservation of nothing.
+ *   ALLOWED  it may act after `wait` (n = 0: after the debt of others; nothing is written)
+ *   DENIED   it would have to wait longer than max_wait, or past what can be represented
+ *            (at least 135 days of debt); nothing is written
+ *   NEVER, INVALID as weir_decide
+ */
+WEIR_MUST_USE struct weir_result weir_reserve(struct weir *w, int limit, weir_key key, uint64_t n,
+                                              weir_ns now, weir_ns max_wait,
+                                              struct weir_reservation *out);
+
+/*
+ * Cancels a reservation up to and including its instant: gives back what it took less what was
+ * reserved after it while it was pending (rounded up to whole tokens), so that no two act in one
+ * slot. Returns the tokens given back: 0 after its instant, when w or r is NULL, and whenever it
+ * is cancelled again, since the first cancel ends it, a late one too. A build with assertions also
+ * refuses (0) a reservation that is not where weir_reserve wrote it, that is, a copy.
+ */
+uint64_t weir_cancel(struct weir *w, struct weir_reservation *r, weir_ns now);
+
+/*
+ * Gives back n tokens without a handle ("do not count successful log-ins"). The bucket ends at
+ * most full. Returns the tokens given back: n, or fewer when the bucket is full with fewer (a
+ * token of which a part had accrued anew counts as given back). 0 for a key never used, a full
+ * bucket, a bad argument.
+ */
+uint64_t weir_refund(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now);
+
+/* Takes as many whole tokens as are there, at most max. Returns how many; 0 writes nothing. */
+uint64_t weir_take(struct weir *w, int limit, weir_key key, uint64_t max, weir_ns now);
+
+/*
+ * Charges a cost known only afterwards: always taken, above the burst and into debt if need be.
+ * Returns what was charged: n, or the part of it that can be represented (at least 135 days of
+ * debt); 0 when w or the limit is bad, or the key had no place and when_full is not SHARE.
+ */
+uint64_t weir_charge(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now);
+
+/*
+ * Makes a key as if never used. 0 (also for a key that was never used), -EINVAL (w is NULL),
+ * -ENOENT (no such limit). A reservation made before can give back at most what was taken since.
+ */
+int weir_forget(struct weir *w, int limit, weir_key key);
+
+/* ---- a single limiter in 8 bytes of your own, no table, no allocation -------------------- */
+
+struct weir_cell {
+    uint64_t word; /* 8-byte aligned, touched only by these calls; 0 = never used */
+};
+
+/* p/q with its reciprocal: multiply, shift, correct. */
+struct weir_ratio {
+    uint64_t p, q, m;
+    uint8_t left, right;
+    uint8_t reserved[6];
+};
+
+/* A policy made ready. Read-only after weir_meter_init, any number of cells and threads may share
+   it; nothing to free. Its fields are weir's own. */
+struct weir_meter {
+    uint64_t mark;        /* or-ed to a payload makes a word */
+    uint64_t span;        /* largest payload */
+    int64_t origin;       /* grains; a grain is one tick, or 1 ns */
+    uint64_t elapsed_max; /* grains past the origin that can be told apart */
+    uint64_t capacity;    /* units of a full bucket: burst * token */
+    uint64_t burst;       /* tokens; 0 also when unlimited */
+    uint64_t token;       /* units */
+    uint64_t units;       /* units / grains = units per grain, in lowest terms; 0 = rate 0 */
+    uint64_t grains;      /* 1 = the exact form */
+    uint64_t tick;        /* ns per grain, 0 = 1 ns */
+    uint8_t unlimited;
+    uint8_t plain; /* a unit is 1 ns */
+    uint8_t reserved_bytes[6];
+    struct weir_ratio line;    /* units of the line per grain */
+    struct weir_ratio length;  /* grains per unit */
+    struct weir_ratio tokens;  /* tokens per unit */
+    struct weir_ratio ticks;   /* ticks per ns */
+    struct weir_policy policy; /* as it was set */
+    uint64_t reserved[4];
+};
+
+/*
+ * Makes a policy ready for cells. `origin` is an instant not later than any `now` to come (0 will
+ * do on CLOCK_MONOTONIC); at least 30 years from there are served, after that time stands still.
+ * Returns 0, or -EINVAL (m or policy is NULL, unknown kind or form, period 0, a reserved word is
+ * not 0), -ERANGE (the policy cannot be kept exactly, or origin is above 2^63-1).
+ */
+WEIR_MUST_USE int weir_meter_init(struct weir_meter *m, const struct weir_policy *policy,
+                                  weir_ns origin);
+
+/* As weir_decide, weir_reserve and weir_cancel, on a cell. INVALID and 0 when c or m is NULL. */
+WEIR_MUST_USE struct weir_result weir_cell_decide(struct weir_cell *c, const struct weir_meter *m,
+                                                  uint64_t n, weir_ns now);
+WEIR_MUST_USE struct weir_result weir_cell_reserve(struct weir_cell *c, const struct weir_meter *m,
+                                                   uint64_t n, weir_ns now, weir_ns max_wait,
+                                                   struct weir_reservation *out);
+uint64_t weir_cell_cancel(struct weir_cell *c, const struct weir_meter *m,
+                          struct weir_reservation *r, weir_ns now);
+
+/* ---- what is going on inside ------------------------------------------------------------ */
+
+struct weir_stats {
+    size_t size;            /* set before the call: sizeof (struct weir_stats), or 0 */
+    uint64_t keys;          /* keys that hold a place */
+    uint64_t max_keys;      /* as bounded by the options */
+    uint64_t bytes;         /* address space of the table, the limits and the counters */
+    uint64_t longest_probe; /* lines that the longest search of a new key went through */
+    uint64_t allowed;       /* decisions, as in weir_limit_stats, over all limits */
+    uint64_t denied;
+    uint64_t never;
+    uint64_t overflow;
+    uint64_t origins; /* times that a limit was given a new origin */
+};
+
+/*
+ * Sums up the counters of all threads; each is exact, the sum is of no single instant.
+ * Returns 0, or -EINVAL (w or out is NULL, out->size is unknown). Takes the engine's lock.
+ */
+int weir_stats(const struct weir *w, struct weir_stats *out);
+
+struct weir_limit_stats {
+    size_t size;      /* set before the call: sizeof (struct weir_limit_stats), or 0 */
+    uint64_t allowed; /* decisions and reservations granted, n = 0 included; not peeks */
+    uint64_t denied;
+    uint64_t never;
+    uint64_t overflow; /* calls whose key had no place: when_full answered. In the others too */
+};
+
+/* The same for one limit; also -ENOENT (no such limit). */
+int weir_limit_stats(const struct weir *w, int limit, struct weir_limit_stats *out);
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

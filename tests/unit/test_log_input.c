@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines out of files: ends, lengths around the block and the line bound, gzip, CSV quotes. */
+#include "input.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+#define BLOCK ((size_t)256 << 10) /* of the reader */
+
+static char path[] = "/tmp/weir-test-XXXXXX";
+
+static int make_path(void **state)
+{
+    (void)state;
+    int fd = mkstemp(path);
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_path(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static struct input *input_of(const char *data, size_t size, const char *mode)
+{
+    gzFile file = gzopen(path, mode);
+    assert_non_null(file);
+    if (size > 0)
+        assert_int_equal(gzwrite(file, data, (unsigned)size), size);
+    assert_int_equal(gzclose(file), Z_OK);
+    struct input *in = input_open(path);
+    assert_non_null(in);
+    return in;
+}
+
+static void expect_line(struct input *in, bool quotes, const char *data, size_t size,
+                        uint64_t number)
+{
+    struct input_line line;
+    assert_int_equal(input_next(in, quotes, &line), INPUT_LINE);
+    assert_int_equal(line.size, size);
+    assert_memory_equal(line.data, data, size);
+    assert_int_equal(line.number, number);
+    assert_false(line.cut);
+}
+
+static void expect_end(struct input *in)
+{
+    struct input_line line;
+    assert_int_equal(input_next(in, false, &line), INPUT_END);
+    assert_int_equal(input_next(in, false, &line), INPUT_END);
+    input_close(in);
+}
+
+static void line_ends(void **state)
+{
+    (void)state;
+    static const char text[] = "\xef\xbb\xbf"
+                               "one\r\n\ntwo\r\r\n\0\0three\0x\n\xef\xbb\xbf"
+                               "four";
+    static const char *const modes[] = {"wbT", "wb9"};
+    for (size_t i = 0; i < 2; i++) {
+        struct input *in = input_of(text, sizeof text - 1, modes[i]);
+        expect_line(in, false, "one", 3, 1);
+        expect_line(in, false, "", 0, 2);
+        expect_line(in, false, "two\r", 4, 3);
+        expect_line(in, false, "three\0x", 7, 4);
+        expect_line(in, false,
+                    "\xef\xbb\xbf"
+                    "four",
+                    7, 5);
+        expect_end(in);
+    }
+    expect_end(input_of("", 0, "wbT"));
+    expect_end(input_of("", 0, "wb"));
+    struct input *in = input_of("\n", 1, "wbT");
+    expect_line(in, false, "", 0, 1);
+    expect_end(in);
+}
+
+/* Two lines whose border lies at each place around the end of a block. */
+static void lines_across_blocks(void **state)
+{
+    (void)state;
+    char *text = malloc(3 * BLOCK);
+    assert_non_null(text);
+    for (size_t i = 0; i < 3 * BLOCK; i++)
+        text[i] = (char)('a' + i % 23);
+    for (size_t at = BLOCK - 3; at <= BLOCK + 3; at++) {
+        text[at] = '\n';
+        struct input *in = input_of(text, 3 * BLOCK, "wbT");
+        expect_line(in, false, text, at, 1);
+        expect_line(in, false, text + at + 1, 3 * BLOCK - at - 1, 2);
+        expect_end(in);
+        text[at] = 'x';
+    }
+    /* NUL bytes to the end of the first block are no part of the line behind them */
+    memset(text, '\0', BLOCK + 5);
+    struct input *in = input_of(text, BLOCK + 8, "wb");
+    expect_line(in, false, text + BLOCK + 5, 3, 1);
+    expect_end(in);
+    free(text);
+}
+
+static void long_lines_are_cut(void **state)
+{
+    (void)state;
+    size_t size = INPUT_LINE_MAX * 3;
+    char *text = malloc(size);
+    assert_non_null(text);
+    for (size_t extra = 0; extra <= 1; extra++) {
+        memset(text, 'l', size);
+        size_t first = INPUT_LINE_MAX + extra;
+        text[first] = '\n';
+        text[first + 1] = '\n';
+        struct input *in = input_of(text, size, "wb1");
+        struct input_line line;
+        assert_int_equal(input_next(in, false, &line), INPUT_LINE);
+        assert_int_equal(line.size, INPUT_LINE_MAX);
+        assert_int_equal(line.cut, extra);
+        expect_line(in, false, "", 0, 2);
+        assert_int_equal(input_next(in, false, &line), INPUT_LINE);
+        assert_int_equal(line.size, INPUT_LINE_MAX);
+        assert_true(line.cut);
+        assert_int_equal(line.number, 3);
+        expect_end(in);
+    }
+    free(text);
+}
+
+static void quotes_join_lines(void **state)
+{
+    (void)state;
+    static const char text[] = "a,\"b\nc\r\nd\",e\r\n"
+                               "f\"g,h\n"
+                               "\"i\"\"\nj\"\n"
+                               "\"k\"\n"
+                               "\"l\nm";
+    struct input *in = input_of(text, sizeof text - 1, "wbT");
+    expect_line(in, true, "a,\"b\nc\r\nd\",e", 12, 1);
+    expect_line(in, true, "f\"g,h", 5, 4);
+    expect_line(in, true, "\"i\"\"\nj\"", 7, 5);
+    expect_line(in, true, "\"k\"", 3, 7);
+    expect_line(in, true, "\"l\nm", 4, 8);
+    expect_end(in);
+    in = input_of(text, sizeof text - 1, "wbT");
+    expect_line(in, false, "a,\"b", 4, 1);
+    expect_line(in, false, "c", 1, 2);
+    input_close(in);
+}
+
+/* A quote that is never closed costs the lines of one bound, not the rest of the input. */
+static void an_open_quote_ends(void **state)
+{
+    (void)state;
+    size_t size = INPUT_LINE_MAX * 2, lines = 0;
+    char *text = malloc(size);
+    assert_non_null(text);
+    for (size_t i = 0; i < size; i++)
+        text[i] = i % 64 == 63 ? '\n' : 'q';
+    text[0] = '"';
+    struct input *in = input_of(text, size, "wb1");
+    struct input_line line;
+    assert_int_equal(input_next(in, true, &line), INPUT_LINE);
+    assert_int_equal(line.size, INPUT_LINE_MAX - 1);
+    while (input_next(in, true, &line) == INPUT_LINE) {
+        assert_int_equal(line.size, 63);
+        lines++;
+    }
+    assert_int_equal(lines, (size - INPUT_LINE_MAX) / 64);
+    assert_int_equal(line.number, size / 64);
+    input_close(in);
+    free(text);
+}
+
+static void broken_gzip(void **state)
+{
+    (void)state;
+    char text[5000];
+    unsigned random = 1;
+    for (size_t i = 0; i < sizeof text; i++) {
+        random = random * 1103515245 + 12345;
+        text[i] = (char)('0' + (random >> 16) % 64);
+    }
+    input_close(input_of(text, sizeof text, "wb"));
+    struct input_line line;
+    FILE *file = fopen(path, "r+b");
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    long size = ftell(file);
+    assert_int_equal(ftruncate(fileno(file), size - 20), 0);
+    struct input *in = input_open(path);
+    assert_int_equal(input_next(in, false, &line), INPUT_ERROR);
+    assert_string_equal(input_error(in), "corrupt gzip data: it ends in the middle");
+    input_close(in);
+
+    input_close(input_of(text, sizeof text, "wb"));
+    assert_int_equal(fseek(file, -6, SEEK_END), 0);
+    assert_int_equal(fputc(0x5a, file), 0x5a);
+    fclose(file);
+    in = input_open(path);
+    assert_int_equal(input_next(in, false, &line), INPUT_ERROR);
+    assert_string_equal(input_error(in), "corrupt gzip data: incorrect data check");
+    assert_int_equal(input_next(in, false, &line), INPUT_ERROR);
+    input_close(in);
+}
+
+static void what_cannot_be_read(void **state)
+{
+    (void)state;
+    struct input_line line;
+    assert_null(input_open("/nonexistent/log"));
+    assert_int_equal(errno, ENOENT);
+    struct input *in = input_open("/tmp");
+    assert_non_null(in);
+    assert_int_equal(input_next(in, false, &line), INPUT_ERROR);
+    assert_string_equal(input_error(in), "Is a directory");
+    input_close(in);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(line_ends),           cmocka_unit_test(lines_across_blocks),
+        cmocka_unit_test(long_lines_are_cut),  cmocka_unit_test(quotes_join_lines),
+        cmocka_unit_test(an_open_quote_ends),  cmocka_unit_test(broken_gzip),
+        cmocka_unit_test(what_cannot_be_read),
+    };
+    return cmocka_run_group_tests_name("input", tests, make_path, remove_path);
+}

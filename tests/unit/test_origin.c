@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Origins: where a limit's time line begins, how it follows jumps of the clock, and the sweep that
+ * frees generations. No jump loses or doubles a debt.
+ */
+#include "../support.h"
+
+static const weir_ns year = 365 * WEIR_DAY;
+
+static const struct weir_settings *settings_of(struct weir *w, int limit)
+{
+    return weir_pointer_load_acquire(&w->limits[limit].settings);
+}
+
+static unsigned generations_of(struct weir *w, int limit)
+{
+    return (unsigned)__builtin_popcount(settings_of(w, limit)->generations);
+}
+
+/* Takes tokens of the key until it is denied; returns how many it got. */
+static uint64_t drain(struct weir *w, int limit, weir_key key, weir_ns now)
+{
+    uint64_t got = 0;
+    while (weir_allow(w, limit, key, 1, now))
+        got++;
+    return got;
+}
+
+static void first_now_less_stale_max_is_the_origin(void **state)
+{
+    (void)state;
+    static const weir_ns firsts[] = {0, 1, WEIR_SECOND, (weir_ns)1 << 62, INT64_MAX, UINT64_MAX};
+    for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+        struct weir *w = open_for_keys(4, WEIR_FULL_SHARE);
+        int limit = add_limit(w, "a", weir_token_bucket(10, WEIR_SECOND, 3));
+        assert_int_equal(settings_of(w, limit)->generation, 0);
+        assert_int_equal(drain(w, limit, weir_key_u64(w, 1), firsts[i]), 3);
+        weir_ns first = firsts[i] < INT64_MAX ? firsts[i] : INT64_MAX;
+        assert_int_equal(settings_of(w, limit)->generation, 1);
+        assert_true(settings_of(w, limit)->meter.origin ==
+                    (int64_t)first - (int64_t)(60 * WEIR_SECOND));
+        weir_close(w);
+    }
+}
+
+/* 999999937/s: half of a payload's span is 208 days. */
+static void a_jump_ahead_gives_a_new_origin_and_the_burst(void **state)
+{
+    (void)state;
+    struct weir *w = open_for_keys(4, WEIR_FULL_SHARE);
+    int limit = add_limit(w, "a", weir_token_bucket(999999937, WEIR_SECOND, 1000));
+    weir_key key = weir_key_u64(w, 1);
+    weir_ns now = 5 * WEIR_SECOND;
+    for (unsigned jumps = 1; jumps <= 20; jumps++) {
+        assert_int_equal(drain(w, limit, key, now), 1000);
+        assert_int_equal(generations_of(w, limit), jumps);
+        int64_t origin = settings_of(w, limit)->meter.origin;
+        now += 300 * WEIR_DAY;
+        assert_true(weir_peek(w, limit, key, 1000, now).verdict == WEIR_ALLOWED);
+        /* S5: by a whole number of grains, so that words move by whole units */
+        uint64_t moved = (uint64_t)(settings_of(w, limit)->meter.origin - origin);
+        assert_int_equal(moved % settings_of(w, limit)->meter.grains, 0);
+    }
+    weir_close(w);
+}
+
+/* K03, S5: debt is kept over an origin that moves, to the nanosecond. */
+static void s5_debt_survives_a_new_origin(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t limit;
+        weir_ns period;
+        uint64_t burst;
+    } policies[] = {
+        {999999937, WEIR_SECOND, 1000}, /* rounded */
+        {9, WEIR_NANOSECOND * 10, 50},  /* exact, nine units a nanosecond */
+        {17, WEIR_MICROSECOND, 20},     /* rounded */
+    };
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        struct weir *w = open_for_keys(4, WEIR_FULL_SHARE);
+        int limit = add_limit(
+            w, "a", weir_token_bucket(policies[i].limit, policies[i].period, policies[i].burst));
+        weir_key key = weir_key_u64(w, 1);
+        weir_key other = weir_key_u64(w, 2);
+        weir_ns now = 1000;
+        /* debts of about 100 days, so that they outlast the move */
+        weir_ns debt = 100 * WEIR_DAY;
+        uint64_t tokens = (uint64_t)((weir_u128)debt * policies[i].limit / policies[i].period);
+        assert_int_equal(weir_charge(w, limit, key, tokens, now), tokens);
+        now += debt + 10; /* the key is at 0 again, about */
+        assert_int_equal(weir_charge(w, limit, key, tokens, now), tokens);
+        now += debt - WEIR_SECOND;
+        weir_ns wait = weir_peek(w, limit, key, 1, now).wait;
+        assert_true(wait > WEIR_SECOND / 2 && wait < 2 * WEIR_SECOND);
+        unsigned generations = generations_of(w, limit);
+        /* another key's call moves the origin; this key's wait stays what it was */
+        const struct weir_meter *m = &settings_of(w, limit)->meter;
+        weir_ns past = (weir_ns)m->origin + m->elapsed_max + 1;
+        assert_true(past > now && weir_allow(w, limit, other, 1, past));
+        assert_int_equal(generations_of(w, limit), generations + 1);
+        assert_int_equal(weir_peek(w, limit, key, 1, now).wait, wait);
+        assert_false(weir_allow(w, limit, key, 1, now + wait - 1));
+        assert_true(weir_allow(w, limit, key, 1, now + wait));
+        weir_close(w);
+    }
+}
+
+/* K20, S5: ahead and back again through several origins nothing is lost and nothing minted. */
+static void k20_a_clock_that_jumps_ahead_and_back(void **state)
+{
+    (void)state;
+    struct weir *w = open_for_keys(4, WEIR_FULL_SHARE);
+    int limit = add_limit(w, "a", weir_token_bucket(1, WEIR_HOUR, 1));
+    weir_key key = weir_key_u64(w, 1);
+    weir_ns now = 30 * year;
+    assert_int_equal(drain(w, limit, key, now), 1);
+    for (int i = 1; i <= 5; i++) {
+        assert_int_equal(weir_peek(w, limit, key, 1, now + (weir_ns)i * 10 * year).wait, 0);
+        assert_int_equal(weir_peek(w, limit, key, 1, now).wait, WEIR_HOUR);
+    }
+    assert_true(generations_of(w, limit) > 8);
+    assert_false(weir_allow(w, limit, key, 1, now + WEIR_HOUR - 1));
+    assert_true(weir_allow(w, limit, key, 1, now + WEIR_HOUR));
+    /* further back than a payload reaches: no token until the clock has caught up or refilled */
+    assert_false(weir_allow(w, limit, key, 1, now - 20 * year));
+    assert_false(weir_allow(w, limit, key, 1, now + WEIR_HOUR));
+    assert_true(weir_allow(w, limit, key, 1, now + 2 * WEIR_HOUR));
+    weir_close(w);
+}
+
+/* Without a free generation time stands still, which admits nothing; the sweep sets it going. */
+static void generations_run_out_and_the_sweep_frees_them(void **state)
+{
+    (void)state;
+    struct weir *w = open_for_keys(64, WEIR_FULL_SHARE);
+    int limit = add_limit(w, "a", weir_token_bucket(999999937, WEIR_SECOND, 1000));
+    weir_key key = weir_key_u64(w, 1);
+    weir_ns now = year;
+    for (unsigned i = 0; i < WEIR_GENERATIONS; i++, now += year)
+        assert_int_equal(drain(w, limit, key, now), 1000);
+    assert_int_equal(generations_of(w, limit), WEIR_GENERATIONS);
+    /* the end of the line is past the drained instant: one more burst, then nothing */
+    assert_int_equal(drain(w, limit, key, now), 1000);
+    assert_int_equal(drain(w, limit, key, now + year), 0);
+    struct weir_stats stats = {0};
+    assert_int_equal(weir_stats(w, &stats), 0);
+    assert_int_equal(stats.origins, WEIR_GENERATIONS);
+
+    for (unsigned round = 0; round < 5; round++) {
+        weir_sweep(w);
+        assert_int_equal(generations_of(w, limit), 1);
+        for (unsigned i = 1; i < WEIR_GENERATIONS; i++) {
+            now += year;
+            assert_int_equal(drain(w, limit, key, now), 1000);
+        }
+        assert_int_equal(generations_of(w, limit), WEIR_GENERATIONS);
+    }
+    weir_close(w);
+}
+
+/* K27: a sweep changes no answer, of any key or the overflow bucket. */
+static void k27_a_sweep_changes_no_answer(void **state)
+{
+    (void)state;
+    enum { KEYS = 200 };
+    struct weir *w = open_for_keys(KEYS, WEIR_FULL_SHARE);
+    int limit = add_limit(w, "a", weir_token_bucket(17, WEIR_MICROSECOND, 1000));
+    int other = add_limit(w, "b", weir_token_bucket(1, WEIR_SECOND, 5));
+    uint64_t seed = 6;
+    weir_ns now = year;
+    for (unsigned i = 0; i < KEYS + 50; i++) {
+        /* the origin moves every tenth key, so words of many generations lie in the table */
+        if (i % 10 == 0)
+            now += 250 * WEIR_DAY;
+        weir_key key = weir_key_u64(w, i % (KEYS / 2));
+        assert_true(weir_charge(w, limit, key, 1 + next_random(&seed) % 2000000000, now) > 0);
+        assert_true(weir_charge(w, other, key, 1 + next_random(&seed) % 100, now) > 0);
+    }
+    /* no place left: the overflow bucket */
+    assert_true(weir_charge(w, limit, weir_key_u64(w, 1000000), 12345, now) > 0);
+    struct weir_result before[KEYS + 1];
+    for (unsigned i = 0; i <= KEYS; i++)
+        before[i] = weir_peek(w, i % 2 != 0 ? limit : other, weir_key_u64(w, i / 2), 3, now);
+    weir_sweep(w);
+    assert_int_equal(generations_of(w, limit), 1);
+    for (unsigned i = 0; i <= KEYS; i++) {
+        struct weir_result after =
+            weir_peek(w, i % 2 != 0 ? limit : other, weir_key_u64(w, i / 2), 3, now);
+        assert_memory_equal(&after.wait, &before[i].wait,
+                            sizeof after - offsetof(struct weir_result, wait));
+        assert_int_equal(after.verdict, before[i].verdict);
+    }
+    weir_close(w);
+}
+
+/* K01: up to stale_max behind the origin a clock only mints nothing; it moves no origin. */
+static void k01_a_stale_clock_moves_no_origin(void **state)
+{
+    (void)state;
+    struct weir *w = open_for_keys(4, WEIR_FULL_SHARE);
+    int limit = add_limit(w, "a", weir_token_bucket(10, WEIR_SECOND, 10));
+    weir_key key = weir_key_u64(w, 1);
+    weir_ns now = 1000 * WEIR_SECOND;
+    assert_int_equal(drain(w, limit, key, now), 10);
+    for (weir_ns back = 1; back <= 120 * WEIR_SECOND; back = back * 3 + 1) {
+        assert_int_equal(drain(w, limit, key, now - back), 0);
+        assert_int_equal(weir_peek(w, limit, key, 1, now - back).wait, back + WEIR_SECOND / 10);
+    }
+    assert_int_equal(drain(w, limit, key, now - 120 * WEIR_SECOND), 0);
+    assert_int_equal(generations_of(w, limit), 1);
+    assert_int_equal(drain(w, limit, key, now - 120 * WEIR_SECOND - 1), 0);
+    assert_int_equal(generations_of(w, limit), 2);
+    assert_int_equal(weir_peek(w, limit, key, 1, now).wait, WEIR_SECOND / 10);
+    weir_close(w);
+}
+
+/* K11: a reservation made before the origin moved is cancelled for what it took. */
+static void k11_cancel_after_a_new_origin(void **state)
+{
+    (void)state;
+    struct weir *w = open_for_keys(4, WEIR_FULL_SHARE);
+    int limit = add_limit(w, "a", weir_token_bucket(17, WEIR_MICROSECOND, 1000));
+    weir_key key = weir_key_u64(w, 1);
+    weir_ns now = year;
+    uint64_t debt = (uint64_t)17 * 1000000 * 86400 * 150;
+    assert_int_equal(weir_charge(w, limit, key, debt, now), debt);
+    struct weir_reservation first;
+    struct weir_reservation second;
+    assert_int_equal(weir_reserve(w, limit, key, 700, now, WEIR_FOREVER, &first).verdict,
+                     WEIR_ALLOWED);
+    assert_int_equal(weir_reserve(w, limit, key, 200, now, WEIR_FOREVER, &second).verdict,
+                     WEIR_ALLOWED);
+    /* the origin moves on, to before the reservations' instants */
+    assert_true(weir_allow(w, limit, weir_key_u64(w, 2), 1, now + 250 * WEIR_DAY));
+    assert_int_equal(generations_of(w, limit), 2);
+    now += 100 * WEIR_DAY;
+    assert_int_equal(weir_cancel(w, &first, now), 500);
+    assert_int_equal(weir_cancel(w, &first, now), 0);
+    assert_int_equal(weir_cancel(w, &second, now), 200);
+    assert_int_equal(weir_cancel(w, &second, now), 0);
+    weir_close(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_now_less_stale_max_is_the_origin),
+        cmocka_unit_test(a_jump_ahead_gives_a_new_origin_and_the_burst),
+        cmocka_unit_test(s5_debt_survives_a_new_origin),
+        cmocka_unit_test(k20_a_clock_that_jumps_ahead_and_back),
+        cmocka_unit_test(generations_run_out_and_the_sweep_frees_them),
+        cmocka_unit_test(k27_a_sweep_changes_no_answer),
+        cmocka_unit_test(k01_a_stale_clock_moves_no_origin),
+        cmocka_unit_test(k11_cancel_after_a_new_origin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
