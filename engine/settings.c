@@ -141,6 +141,18 @@ static void give_spare(struct weir_limit *l, struct weir_settings *spare)
         free(spare);
 }
 
+/* The same settings, all but `previous`, which a sweep may be cutting in `from`. */
+static void copy_settings(struct weir_settings *to, const struct weir_settings *from)
+{
+    to->meter = from->meter;
+    to->steps = from->steps;
+    to->born = from->born;
+    to->serial = from->serial;
+    to->generation = from->generation;
+    to->generations = from->generations;
+    to->previous = NULL;
+}
+
 /* Publishes settings with an origin for `now` after `s`. Returns what is published now. */
 static const struct weir_settings *publish_origin(struct weir_limit *l,
                                                   const struct weir_settings *s, weir_ns now,
@@ -150,7 +162,7 @@ static const struct weir_settings *publish_origin(struct weir_limit *l,
     struct weir_settings *fresh = generation != 0 ? take_spare(l) : NULL;
     if (fresh == NULL)
         return s;
-    *fresh = *s;
+    copy_settings(fresh, s);
     if (!move_origin(fresh, s, now, stale_max)) {
         give_spare(l, fresh);
         return s;
@@ -252,7 +264,7 @@ static void publish_swept(struct weir_limit *l, struct weir_settings *target)
     struct weir_settings *swept = allocate();
     if (swept == NULL)
         return;
-    *swept = *target;
+    copy_settings(swept, target);
     swept->generations = (uint32_t)1 << target->generation;
     struct weir_settings *current = target;
     if (weir_pointer_cas_acq_rel(&l->settings, &current, swept))
