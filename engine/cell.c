@@ -29,7 +29,8 @@ int weir_meter_init(struct weir_meter *m, const struct weir_policy *policy, weir
         return error;
     meter.mark = WEIR_CELL_MARK;
     meter.span = WEIR_CELL_SPAN;
-    weir_bucket_set_origin(&meter, (int64_t)weir_bucket_grain(&meter, origin), WEIR_CELL_LINE_MAX);
+    weir_algorithm_set_origin(&meter, (int64_t)weir_algorithm_grain(&meter, origin),
+                              WEIR_CELL_LINE_MAX);
     *m = meter;
     return 0;
 }
@@ -46,8 +47,8 @@ static inline __attribute__((always_inline)) struct weir_result cell_reserve(
         return weir_result_unlimited(now, out);
 
     struct weir_instant at;
-    if (!weir_bucket_instant(m, now, &at))
-        weir_bucket_instant_clamped(m, now, &at);
+    if (!weir_algorithm_instant(m, now, &at))
+        weir_algorithm_instant_clamped(m, now, &at);
     const struct weir_operation op = {WEIR_ADMIT, n, max_wait, 0};
     struct weir_step step;
     weir_slot_apply(word_of(c), m, &no_chain, &op, &at, &step);
@@ -77,7 +78,7 @@ uint64_t weir_cell_cancel(struct weir_cell *c, const struct weir_meter *m,
     if (n == 0)
         return 0;
     struct weir_instant at;
-    weir_bucket_instant_clamped(m, now, &at);
+    weir_algorithm_instant_clamped(m, now, &at);
     const struct weir_operation op = {WEIR_CANCEL, n, 0, r->slot};
     struct weir_step step;
     weir_slot_apply(word_of(c), m, &no_chain, &op, &at, &step);

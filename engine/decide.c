@@ -46,7 +46,7 @@ WEIR_INLINE bool begin(struct call *c, struct weir *w, int limit, weir_ns now)
     c->overflow = false;
     weir_read_begin();
     c->s = weir_pointer_load_acquire(&c->l->settings); /* pairs with their publication */
-    if (__builtin_expect(!weir_bucket_instant(&c->s->meter, now, &c->at), 0)) {
+    if (__builtin_expect(!weir_algorithm_instant(&c->s->meter, now, &c->at), 0)) {
         c->s = weir_settings_settle(w, c->l, c->s, now, &c->at);
         if (c->s == NULL) {
             weir_read_end();
@@ -301,21 +301,6 @@ uint64_t weir_refund(struct weir *w, int limit, weir_key key, uint64_t n, weir_n
     return given;
 }
 
-/*
- * The slot of a reservation under the origin of settings `m`. Origins of one serial differ by a
- * multiple of m->grains. What falls below the line counts as its start: everything lies after it.
- */
-static uint64_t rebased_slot(const struct weir_meter *m, const struct weir_reservation *r)
-{
-    if (m->units == 0 || r->origin == m->origin)
-        return r->slot;
-    weir_i128 steps = ((weir_i128)m->origin - r->origin) / (weir_i128)m->grains;
-    weir_i128 slot = (weir_i128)r->slot - steps * (weir_i128)m->units;
-    if (slot < 0)
-        return 0;
-    return slot > UINT64_MAX ? UINT64_MAX : (uint64_t)slot;
-}
-
 uint64_t weir_cancel(struct weir *w, struct weir_reservation *r, weir_ns now)
 {
     struct call c;
@@ -325,7 +310,8 @@ uint64_t weir_cancel(struct weir *w, struct weir_reservation *r, weir_ns now)
     c.step.count = 0;
     uint64_t n = weir_result_end(r, now);
     if (n != 0 && c.s->serial == r->serial) {
-        const struct weir_operation op = {WEIR_CANCEL, n, 0, rebased_slot(&c.s->meter, r)};
+        uint64_t slot = weir_algorithm_rebase_slot(&c.s->meter, r->slot, r->origin);
+        const struct weir_operation op = {WEIR_CANCEL, n, 0, slot};
         struct weir_probe probe =
             weir_table_probe(&w->table, r->key.high, r->key.low, (unsigned)r->limit);
         struct weir_atomic_u64 *word =

@@ -37,7 +37,7 @@ static inline struct weir_result weir_result_of(const struct weir_step *step,
     struct weir_result result;
     result.verdict = step->verdict;
     result.wait = step->wait;
-    weir_bucket_describe(m, step->payload, at, &result);
+    weir_algorithm_describe(m, step->payload, at, &result);
     return result;
 }
 

@@ -75,7 +75,7 @@ static bool needs_origin(const struct weir_settings *s, weir_ns now, weir_ns sta
         return true;
     if (m->units == 0)
         return false; /* rate 0: nothing depends on time */
-    weir_i128 grain = (weir_i128)weir_bucket_grain(m, now);
+    weir_i128 grain = (weir_i128)weir_algorithm_grain(m, now);
     if (grain > m->origin)
         return true;
     uint64_t tick = m->tick != 0 ? m->tick : 1;
@@ -108,9 +108,9 @@ static bool move_origin(struct weir_settings *fresh, const struct weir_settings 
     if (origin <= UNANCHORED_ORIGIN || steps > INT64_MAX || steps < INT64_MIN)
         return false;
     struct weir_instant at;
-    weir_bucket_set_origin(m, (int64_t)origin, WEIR_BUCKET_LINE_MAX);
+    weir_algorithm_set_origin(m, (int64_t)origin, WEIR_BUCKET_LINE_MAX);
     fresh->steps = (int64_t)steps;
-    bool told = weir_bucket_instant(m, now, &at);
+    bool told = weir_algorithm_instant(m, now, &at);
     fresh->born = told ? at.line : 0;
     return told;
 }
@@ -188,7 +188,7 @@ const struct weir_settings *weir_settings_settle(struct weir *w, struct weir_lim
     unsigned waits = 0;
     if (now > INT64_MAX)
         now = INT64_MAX;
-    while (!weir_bucket_instant(&s->meter, now, at) && needs_origin(s, now, w->stale_max)) {
+    while (!weir_algorithm_instant(&s->meter, now, at) && needs_origin(s, now, w->stale_max)) {
         const struct weir_settings *next = weir_pointer_load_acquire(&l->settings); /* O2 */
         if (next == s)
             next = publish_origin(l, s, now, w->stale_max);
@@ -200,7 +200,7 @@ const struct weir_settings *weir_settings_settle(struct weir *w, struct weir_lim
     }
     if (!is_anchored(s))
         return NULL;
-    weir_bucket_instant_clamped(&s->meter, now, at);
+    weir_algorithm_instant_clamped(&s->meter, now, at);
     return s;
 }
 

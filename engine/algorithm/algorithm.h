@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The algorithms by kind: a new one is a header of its own and one line in each list here.
+ * The algorithms by kind: the only place that knows which there are. A new one is a header of its
+ * own with these functions under its own name, and a case for its kind in each function here.
+ *
+ * One kind exists (WEIR_TOKEN_BUCKET: token bucket, pacer, refill bucket), so all but the first,
+ * which is asked before a meter is in use, call it without looking.
  */
 #ifndef WEIR_ALGORITHM_ALGORITHM_H
 #define WEIR_ALGORITHM_ALGORITHM_H
 
 #include "algorithm/token_bucket.h"
 
-/* Of the weir_*_prepare functions: 0, -ERANGE, or -EINVAL for a kind that does not exist. */
+/* A meter's numbers from a policy: 0, -ERANGE, or -EINVAL for a kind that does not exist. */
 static inline int weir_algorithm_prepare(struct weir_meter *m, const struct weir_policy *policy)
 {
     switch (policy->kind) {
@@ -18,10 +22,49 @@ static inline int weir_algorithm_prepare(struct weir_meter *m, const struct weir
     }
 }
 
-/*
- * A meter in use is of a kind that exists, and there is one kind: no branch until the second.
- * Always inlined: the verb is a constant in each caller, so that the dispatch on it folds away.
- */
+static inline uint64_t weir_algorithm_grain(const struct weir_meter *m, weir_ns now)
+{
+    return weir_bucket_grain(m, now);
+}
+
+static inline void weir_algorithm_set_origin(struct weir_meter *m, int64_t origin,
+                                             uint64_t line_max)
+{
+    weir_bucket_set_origin(m, origin, line_max);
+}
+
+static inline bool weir_algorithm_instant(const struct weir_meter *m, weir_ns now,
+                                          struct weir_instant *at)
+{
+    return weir_bucket_instant(m, now, at);
+}
+
+static inline void weir_algorithm_instant_clamped(const struct weir_meter *m, weir_ns now,
+                                                  struct weir_instant *at)
+{
+    weir_bucket_instant_clamped(m, now, at);
+}
+
+static inline void weir_algorithm_describe(const struct weir_meter *m, uint64_t payload,
+                                           const struct weir_instant *at,
+                                           struct weir_result *result)
+{
+    weir_bucket_describe(m, payload, at, result);
+}
+
+static inline uint64_t weir_algorithm_rebase(const struct weir_meter *m, uint64_t payload,
+                                             weir_i128 steps, uint64_t line)
+{
+    return weir_bucket_rebase(m, payload, steps, line);
+}
+
+static inline uint64_t weir_algorithm_rebase_slot(const struct weir_meter *m, uint64_t slot,
+                                                  int64_t origin)
+{
+    return weir_bucket_rebase_slot(m, slot, origin);
+}
+
+/* Always inlined: the verb is a constant in each caller, so that the dispatch on it folds away. */
 static inline __attribute__((always_inline)) struct weir_step weir_algorithm_step(
     const struct weir_meter *m, uint64_t payload, const struct weir_operation *op,
     const struct weir_instant *at)

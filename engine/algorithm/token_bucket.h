@@ -317,4 +317,20 @@ static inline uint64_t weir_bucket_rebase(const struct weir_meter *m, uint64_t p
     return rebased > (weir_i128)m->span ? line + m->capacity : (uint64_t)rebased;
 }
 
+/*
+ * The slot of a reservation made under another origin of the same policy, which lies a multiple of
+ * `grains` away. What falls below the line counts as its start: everything lies after it.
+ */
+static inline uint64_t weir_bucket_rebase_slot(const struct weir_meter *m, uint64_t slot,
+                                               int64_t origin)
+{
+    if (m->units == 0 || origin == m->origin)
+        return slot;
+    weir_i128 steps = ((weir_i128)m->origin - origin) / (weir_i128)m->grains;
+    weir_i128 rebased = (weir_i128)slot - steps * (weir_i128)m->units;
+    if (rebased < 0)
+        return 0;
+    return rebased > UINT64_MAX ? UINT64_MAX : (uint64_t)rebased;
+}
+
 #endif

@@ -47,7 +47,7 @@ static inline bool weir_settings_translate(const struct weir_settings *s, uint64
     if (older == NULL)
         return false;
     weir_i128 steps = (weir_i128)s->steps - older->steps;
-    *payload = weir_bucket_rebase(&s->meter, word & WEIR_PAYLOAD_MAX, steps, s->born);
+    *payload = weir_algorithm_rebase(&s->meter, word & WEIR_PAYLOAD_MAX, steps, s->born);
     return true;
 }
 

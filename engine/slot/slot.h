@@ -19,6 +19,7 @@
 #ifndef WEIR_SLOT_SLOT_H
 #define WEIR_SLOT_SLOT_H
 
+#include "check.h"
 #include "slot/settings.h"
 
 /* How words that are not of the meter's own mark are read: a cell has no chain. */
@@ -57,6 +58,7 @@ static inline __attribute__((always_inline)) bool weir_slot_apply(
         *step = weir_algorithm_step(m, payload, op, at);
         if (!step->write)
             return true;
+        weir_assert(step->payload <= m->span && m->mark != 0);
         if (weir_cas_acq_rel(slot, &word, m->mark | step->payload)) /* O1, S1 */
             return true;
         weir_pause(&losses);

@@ -133,3 +133,37 @@ void weir_table_walk(struct weir_table *t,
         }
     }
 }
+
+/* Counts a line's tags. False: an empty slot before a used one, or a tag that is found elsewhere.
+ */
+static bool line_is_valid(const struct weir_table *t, uint64_t index, uint64_t *count)
+{
+    struct weir_line *line = &t->lines[index];
+    struct weir_probe p;
+    p.mask = ((uint64_t)1 << t->lines_log2) - 1;
+    p.shard = t->lines + (index & ~p.mask);
+    bool ended = false;
+    for (int slot = 0; slot < WEIR_LINE_SLOTS; slot++) {
+        p.tag = weir_load_acquire(&line->tag[slot]);
+        if (p.tag == WEIR_TAG_EMPTY) {
+            ended = true;
+            continue;
+        }
+        p.home = weir_tag_home(p.tag, t->home_shift);
+        if (ended || weir_table_find(&p) != &line->word[slot])
+            return false;
+        ++*count;
+    }
+    return true;
+}
+
+bool weir_table_is_valid(const struct weir_table *t)
+{
+    uint64_t count = 0;
+    uint64_t lines = (uint64_t)1 << (t->shards_log2 + t->lines_log2);
+    for (uint64_t i = 0; i < lines; i++) {
+        if (!line_is_valid(t, i, &count))
+            return false;
+    }
+    return count == weir_load_acquire(&t->claimed);
+}

@@ -60,6 +60,12 @@ struct weir_probe {
 int weir_table_init(struct weir_table *t, uint64_t max_keys, unsigned id_bits);
 void weir_table_free(struct weir_table *t);
 
+/* The home line of a tag, the same for whoever knows the tag. */
+static inline uint64_t weir_tag_home(uint64_t tag, unsigned home_shift)
+{
+    return tag * WEIR_HOME_MULTIPLIER >> 1 >> home_shift;
+}
+
 static inline struct weir_probe weir_table_probe(const struct weir_table *t, uint64_t high,
                                                  uint64_t low, unsigned limit)
 {
@@ -68,7 +74,7 @@ static inline struct weir_probe weir_table_probe(const struct weir_table *t, uin
     p.mask = ((uint64_t)1 << t->lines_log2) - 1;
     /* two shifts: shards_log2 may be 0 */
     p.shard = t->lines + ((high >> 1 >> (63 - t->shards_log2)) << t->lines_log2);
-    p.home = p.tag * WEIR_HOME_MULTIPLIER >> 1 >> t->home_shift;
+    p.home = weir_tag_home(p.tag, t->home_shift);
     return p;
 }
 
@@ -97,5 +103,12 @@ bool weir_table_has_place(const struct weir_table *t, const struct weir_probe *p
 void weir_table_walk(struct weir_table *t,
                      void (*visit)(void *context, uint64_t tag, struct weir_atomic_u64 *word),
                      void *context);
+
+/*
+ * Whether the table is as its guarantees say: lines fill from their first slot, every tag is where
+ * a search for it ends (so that none stands twice), and as many are claimed as are counted. Of a
+ * table that nobody else uses meanwhile; reads all of it.
+ */
+bool weir_table_is_valid(const struct weir_table *t);
 
 #endif

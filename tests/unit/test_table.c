@@ -150,6 +150,38 @@ static void add_up(void *context, uint64_t tag, struct weir_atomic_u64 *word)
     tally->words += weir_load_relaxed(word);
 }
 
+/* The walker finds what would break S3: a tag twice, a gap before a tag, a wrong count. */
+static void the_walker_finds_what_is_wrong(void **state)
+{
+    (void)state;
+    struct weir_table t = make_table(2000, 8);
+    assert_true(weir_table_is_valid(&t));
+    uint64_t seed = 8;
+    for (unsigned i = 0; i < 2000; i++) {
+        uint64_t high = next_random(&seed);
+        assert_non_null(claim(&t, high, next_random(&seed), 0));
+    }
+    assert_true(weir_table_is_valid(&t));
+    weir_store_relaxed(&t.claimed, 1999);
+    assert_false(weir_table_is_valid(&t));
+    weir_store_relaxed(&t.claimed, 2000);
+
+    struct weir_line *line = t.lines;
+    while (weir_load_relaxed(&line->tag[0]) == 0 || weir_load_relaxed(&line->tag[1]) != 0)
+        line++;
+    uint64_t tag = weir_load_relaxed(&line->tag[0]);
+    weir_store_relaxed(&line->tag[1], tag); /* twice */
+    weir_store_relaxed(&t.claimed, 2001);
+    assert_false(weir_table_is_valid(&t));
+    weir_store_relaxed(&t.claimed, 2000);
+    weir_store_relaxed(&line->tag[0], 0); /* once, behind a gap */
+    assert_false(weir_table_is_valid(&t));
+    weir_store_relaxed(&line->tag[0], tag);
+    weir_store_relaxed(&line->tag[1], 0);
+    assert_true(weir_table_is_valid(&t));
+    weir_table_free(&t);
+}
+
 static void walk_visits_each_slot_once(void **state)
 {
     (void)state;
@@ -178,6 +210,7 @@ int main(void)
         cmocka_unit_test(each_key_keeps_its_slot),
         cmocka_unit_test(k25_all_homes_equal),
         cmocka_unit_test(m1_not_more_than_max_keys),
+        cmocka_unit_test(the_walker_finds_what_is_wrong),
         cmocka_unit_test(walk_visits_each_slot_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
