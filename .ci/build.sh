@@ -67,11 +67,18 @@ configure() {
     printf '%s\n' "$want" >"$dir/configured"
 }
 
+# show_build_errors LOG: from the first failed step on, without command lines; where that leaves
+# nothing (ninja itself failed), the end of the log.
+show_build_errors() {
+    sed -n '/^FAILED\|ERROR/,$p' "$1" | grep -vE '^(\[|gcc |g\+\+ |clang)' | tail -n 80 ||
+        tail -n 20 "$1"
+}
+
 # compile NAME: builds what changed, silently when it works.
 compile() {
     local log=.build/$1.build.log
     ninja -C ".build/$1" >"$log" 2>&1 || {
-        sed -n '/^FAILED\|ERROR/,$p' "$log" | grep -vE '^(\[|gcc |g\+\+ |clang)' | tail -n 80
+        show_build_errors "$log"
         return 1
     }
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 # The checks of `./dev lint`. Sourced by dev.
 
+. .ci/check_dev.sh
+
 complaints=0
 
 # checked NAME COMMAND...: runs a check that prints nothing, or what is wrong and fails.
@@ -84,6 +86,9 @@ every_source_is_built() {
         names=("${names[@]#"tests/$suite/test_"}")
         listed tests/meson.build "${names[@]%.c}" || status=1
     done
+    names=(tests/unit/cli/test_*.c)
+    names=("${names[@]#tests/unit/cli/test_}")
+    listed tests/meson.build "${names[@]%.c}" || status=1
     names=(fuzz/fuzz_*.c)
     names=("${names[@]#fuzz/fuzz_}")
     listed fuzz/meson.build "${names[@]%.c}" || status=1
@@ -131,5 +136,8 @@ run_lint() {
     checked 'cppcheck' c_checks
     checked 'man pages' pages
     checked 'shellcheck' shell_checks
+    checked 'dev refuses wrong usage' wrong_usage_is_refused
+    checked 'dev test ends with the counts' test_ends_with_the_counts
+    checked 'dev shows build errors' build_errors_are_shown
     ((complaints == 0)) || die "$complaints checks failed"
 }

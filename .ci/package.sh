@@ -18,6 +18,10 @@ build_packages() {
     }
 }
 
+project_version() {
+    sed -n "s/^ *version: '\(.*\)',$/\1/p" meson.build | head -n 1
+}
+
 # contents PACKAGE: the files of a package, the library folder of the architecture written ARCH.
 contents() {
     local debs=("$package_dir/$1"_*.deb)
@@ -36,11 +40,20 @@ expect() {
     fi
 }
 
+# The library as packaged has no assertion left in it.
+asserts_nothing() {
+    local debs=("$package_dir"/libweir0_*.deb) extracted=$package_dir/extracted symbols
+    dpkg-deb -x "${debs[0]}" "$extracted"
+    symbols=$(nm -D "$extracted"/usr/lib/*/libweir.so.0)
+    [[ -n $symbols && $symbols != *__assert_fail* ]]
+}
+
 check_packages() {
-    local complaints=0 page
-    expect libweir0 <<'EOF'
+    local complaints=0 page version
+    version=$(project_version)
+    expect libweir0 <<EOF
 usr/lib/ARCH/libweir.so.0
-usr/lib/ARCH/libweir.so.0.1.0
+usr/lib/ARCH/libweir.so.$version
 EOF
     expect weir <<'EOF'
 usr/bin/weir
@@ -62,6 +75,10 @@ EOF
         done
         sed -n 's,^ *\(weir_[a-z0-9_]*\);$,usr/share/man/man3/\1.3.gz,p' engine/weir.map
     )
+    asserts_nothing || {
+        printf '   BAD libweir0 can end the program that uses it: it has assertions\n'
+        ((complaints += 1))
+    }
     ((complaints == 0)) || die "$complaints packages differ from what is expected"
     ls -1 "$package_dir"/*.deb
 }

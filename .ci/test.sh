@@ -66,9 +66,9 @@ run_tests() {
         run_configuration "$name"
     done
     if ((skipped)); then
-        printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
-    else
-        printf '%d passed, %d failed\n' "$passed" "$failed"
+        say "$skipped skipped"
     fi
+    # Always the last line, always of this form: others read it.
+    printf '%d passed, %d failed\n' "$passed" "$failed"
     ((failed == 0))
 }

@@ -4,7 +4,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,12 +14,10 @@ static uint8_t *read_file(const char *path, size_t *size)
     long length = -1;
     uint8_t *data = NULL;
 
-    if (file == NULL) {
+    if (file == NULL)
         return NULL;
-    }
-    if (fseek(file, 0, SEEK_END) == 0) {
+    if (fseek(file, 0, SEEK_END) == 0)
         length = ftell(file);
-    }
     if (length >= 0 && fseek(file, 0, SEEK_SET) == 0) {
         *size = (size_t)length;
         data = malloc(*size > 0 ? *size : 1);
@@ -45,9 +42,8 @@ static int replay(const char *folder, const char *name, int number)
     uint8_t *data = NULL;
     int length = snprintf(path, sizeof path, "%s/%s", folder, name);
 
-    if (length > 0 && (size_t)length < sizeof path) {
+    if (length > 0 && (size_t)length < sizeof path)
         data = read_file(path, &size);
-    }
     if (data == NULL) {
         printf("not ok %d - %s cannot be read\n", number, name);
         return 1;

@@ -5,7 +5,6 @@
 #include "policy_arg.h"
 #include "spans.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -96,16 +95,22 @@ static const char *about(uint64_t numerator, uint64_t denominator)
     return numerator % denominator == 0 ? "" : "about ";
 }
 
+/* The burst; false when nothing follows it. */
+static bool put_at_once(struct text *t, const struct facts *f)
+{
+    text_print(t, "  at most ");
+    put_requests(t, f->policy.burst);
+    text_print(t, " at once\n");
+    if (!f->accrues)
+        text_print(t, "  after these none ever again: nothing accrues at rate 0\n");
+    return f->accrues;
+}
+
 static void put_bucket(struct text *t, const struct facts *f)
 {
     const struct weir_policy *p = &f->policy;
-    text_print(t, "  at most ");
-    put_requests(t, p->burst);
-    text_print(t, " at once\n");
-    if (!f->accrues) {
-        text_print(t, "  after these none ever again: nothing accrues at rate 0\n");
+    if (!put_at_once(t, f))
         return;
-    }
     text_print(t, "  then one %severy ", about(p->period, p->limit));
     span_put_quotient(t, p->period, p->limit);
     text_print(t, ", ");
@@ -117,7 +122,7 @@ static void put_pacer(struct text *t, const struct facts *f)
 {
     const struct weir_policy *p = &f->policy;
     if (!f->accrues) {
-        put_bucket(t, f);
+        put_at_once(t, f);
         return;
     }
     text_print(t, "  requests at least %s", about(p->period, p->limit));
@@ -139,13 +144,8 @@ static void put_pacer(struct text *t, const struct facts *f)
 static void put_refill(struct text *t, const struct facts *f)
 {
     const struct weir_policy *p = &f->policy;
-    text_print(t, "  at most ");
-    put_requests(t, p->burst);
-    text_print(t, " at once\n");
-    if (!f->accrues) {
-        text_print(t, "  after these none ever again: nothing accrues at rate 0\n");
+    if (!put_at_once(t, f))
         return;
-    }
     wide lump = (wide)p->limit * p->tick;
     text_print(t, "  then tokens for ");
     put_rate(t, p);

@@ -3,13 +3,13 @@
 #ifndef WEIR_CLI_H
 #define WEIR_CLI_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 enum cli_exit {
     CLI_OK = 0,
-    CLI_FAILED = 1, /* the answer could not be written */
-    CLI_USAGE = 2   /* wrong usage, or input that cannot be used */
+    CLI_FAILED = 1,       /* the answer could not be written */
+    CLI_USAGE = 2,        /* wrong usage, or input that cannot be used */
+    CLI_INTERRUPTED = 130 /* 128 + SIGINT, as shells have it */
 };
 
 /* The subcommands; argv[0] is their name. They return the exit status. */
@@ -19,7 +19,8 @@ int cli_replay(int argc, char **argv);
 /* What messages begin with, "weir" until it is set. A string that stays. */
 void cli_set_name(const char *name);
 
-/* One line on stderr: the name, a colon, the message. */
+/* One line on stderr: the name, a colon, the message, in which what a terminal must not see is
+   escaped (printable_put): arguments and lines of logs may hold anything. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Flushes stdout. CLI_OK, or CLI_FAILED after a message (none for a closed pipe). */

@@ -62,6 +62,21 @@ void events_sort(struct events *e)
     free(spare);
 }
 
+void events_deal(const struct events *e, unsigned parts, size_t *order, size_t *ends)
+{
+    memset(ends, 0, parts * sizeof *ends);
+    for (size_t i = 0; i < e->count; i++)
+        ends[e->items[i].key % parts]++;
+    size_t sum = 0;
+    for (unsigned part = 0; part < parts; part++) {
+        size_t size = ends[part];
+        ends[part] = sum; /* where it starts; filling moves it to its end */
+        sum += size;
+    }
+    for (size_t i = 0; i < e->count; i++)
+        order[ends[e->items[i].key % parts]++] = i;
+}
+
 void events_free(struct events *e)
 {
     free(e->items);

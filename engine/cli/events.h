@@ -29,4 +29,11 @@ void events_put(struct events *e, const struct log_time *time, uint32_t key);
 void events_sort(struct events *e);
 void events_free(struct events *e);
 
+/*
+ * Deals the events out by key into `parts` hands: positions of the events whose key leaves `i`
+ * when divided by `parts`, in order, at order[ends[i - 1]] to order[ends[i] - 1]. `order` has room
+ * for all events; hand 0 begins at 0.
+ */
+void events_deal(const struct events *e, unsigned parts, size_t *order, size_t *ends);
+
 #endif

@@ -2,17 +2,16 @@
 /* Lines of a file or of standard input, plain or gzip, in a fixed amount of memory. */
 #include "input.h"
 
+#include "bytes.h"
 #include "cli.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <zlib.h>
 
 /* Large enough that a read costs little a line, small enough to stay in the cache. */
 #define BLOCK_SIZE ((size_t)256 << 10)
+
+static const char byte_order_mark[] = "\xef\xbb\xbf";
 
 /* Where RFC 4180 quoting stands between two bytes. */
 enum quoting {
@@ -23,13 +22,12 @@ enum quoting {
 };
 
 struct input {
-    gzFile stream;
+    struct bytes *bytes;
     uint64_t lines;
     enum quoting quoting;
     bool at_start; /* of the input: a byte order mark may come */
     bool end;
     bool failed;
-    char error[160];
     char *block;
     size_t at, filled; /* in block */
     char *line;        /* a line that did not lie in one block */
@@ -39,21 +37,11 @@ struct input {
 
 struct input *input_open(const char *path)
 {
-    struct input *in = cli_alloc(1, sizeof *in);
-    if (strcmp(path, "-") == 0) {
-        int fd = dup(STDIN_FILENO);
-        in->stream = fd < 0 ? NULL : gzdopen(fd, "rb");
-    } else {
-        errno = ENOMEM; /* what zlib means when it sets none */
-        in->stream = gzopen(path, "rb");
-    }
-    if (in->stream == NULL) {
-        int error = errno;
-        free(in);
-        errno = error;
+    struct bytes *bytes = bytes_open(path);
+    if (bytes == NULL)
         return NULL;
-    }
-    gzbuffer(in->stream, (unsigned)BLOCK_SIZE);
+    struct input *in = cli_alloc(1, sizeof *in);
+    in->bytes = bytes;
     in->block = cli_alloc(1, BLOCK_SIZE);
     in->at_start = true;
     return in;
@@ -61,7 +49,7 @@ struct input *input_open(const char *path)
 
 void input_close(struct input *in)
 {
-    gzclose(in->stream);
+    bytes_close(in->bytes);
     free(in->block);
     free(in->line);
     free(in);
@@ -69,43 +57,23 @@ void input_close(struct input *in)
 
 const char *input_error(const struct input *in)
 {
-    return in->error;
+    return bytes_error(in->bytes);
 }
 
-static bool fail(struct input *in)
+void input_end_on(struct input *in, const volatile sig_atomic_t *stop)
 {
-    int code = Z_OK;
-    int system = errno;
-    const char *text = gzerror(in->stream, &code);
-    const char *behind_path = strrchr(text, ':');
-    if (code == Z_BUF_ERROR)
-        text = "it ends in the middle";
-    else if (behind_path != NULL)
-        text = behind_path + strspn(behind_path, ": ");
-    if (code == Z_ERRNO)
-        snprintf(in->error, sizeof in->error, "%s", strerror(system));
-    else
-        snprintf(in->error, sizeof in->error, "corrupt gzip data: %s", text);
-    in->failed = in->end = true;
-    return false;
+    bytes_end_on(in->bytes, stop);
 }
 
 static bool fill(struct input *in)
 {
     if (in->end)
         return false;
-    errno = 0;
-    int got = gzread(in->stream, in->block, (unsigned)BLOCK_SIZE);
-    if (got < 0)
-        return fail(in);
     in->at = 0;
-    in->filled = (size_t)got;
-    if (got > 0)
-        return true;
-    in->end = true;
-    int code = Z_OK;
-    gzerror(in->stream, &code);
-    return code == Z_OK || code == Z_STREAM_END ? false : fail(in);
+    in->filled = bytes_read(in->bytes, in->block, BLOCK_SIZE, sizeof byte_order_mark - 1);
+    in->end = in->filled == 0;
+    in->failed = in->end && bytes_error(in->bytes) != NULL;
+    return !in->end;
 }
 
 /* Follows the quoting through a piece of a line; true while a quote is open behind it. */
@@ -144,9 +112,10 @@ static void keep(struct input *in, const char *data, size_t size)
 /* Bytes at the front that are no part of the line. */
 static void skip_front(struct input *in)
 {
-    if (in->at_start && in->filled - in->at >= 3 &&
-        memcmp(in->block + in->at, "\xef\xbb\xbf", 3) == 0)
-        in->at += 3;
+    const size_t mark = sizeof byte_order_mark - 1;
+    if (in->at_start && in->filled - in->at >= mark &&
+        memcmp(in->block + in->at, byte_order_mark, mark) == 0)
+        in->at += mark;
     in->at_start = false;
     while (in->at < in->filled && in->block[in->at] == '\0')
         in->at++;

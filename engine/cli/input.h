@@ -3,6 +3,7 @@
 #ifndef WEIR_CLI_INPUT_H
 #define WEIR_CLI_INPUT_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +39,8 @@ enum input_status input_next(struct input *in, bool quotes, struct input_line *o
 
 /* One sentence about the INPUT_ERROR. */
 const char *input_error(const struct input *in);
+
+/* The input ends when a signal interrupts the waiting for it and *stop is not 0. */
+void input_end_on(struct input *in, const volatile sig_atomic_t *stop);
 
 #endif

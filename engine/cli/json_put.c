@@ -32,7 +32,10 @@ json_t *json_text(struct text *t)
 
 void json_print(json_t *object)
 {
-    json_dumpf(object, stdout, JSON_INDENT(2));
+    /* All the digits that a double always has: 0.1 is not written as 0.10000000000000001. */
+    if (json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) != 0 &&
+        !ferror(stdout))
+        cli_out_of_memory();
     fputc('\n', stdout);
     json_decref(object);
 }

@@ -17,7 +17,7 @@ json_t *json_count(uint64_t value);
 /* The text, which is freed. It must be UTF-8. */
 json_t *json_text(struct text *t);
 
-/* On stdout; the object is freed. */
+/* On stdout; the object is freed. A stdout that fails shows in cli_finish_output. */
 void json_print(json_t *object);
 
 #endif

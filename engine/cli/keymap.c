@@ -3,6 +3,7 @@
 #include "keymap.h"
 
 #include "cli.h"
+#include "printable.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -132,7 +133,7 @@ void key_entry_put_text(const struct key_entry *entry, struct text *out)
 {
     bool whole;
     struct slice bytes = key_entry_bytes(entry, &whole);
-    text_put_utf8(out, bytes.data, bytes.size);
+    utf8_put(out, bytes.data, bytes.size);
     if (!whole)
         text_print(out, "\xef\xbf\xbd+%zu#%016" PRIx64 "%016" PRIx64,
                    entry->text_size - KEYMAP_TEXT_MAX, entry->key.high, entry->key.low);

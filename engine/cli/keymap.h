@@ -44,7 +44,7 @@ uint32_t keymap_size(const struct keymap *map);
 struct key_entry *keymap_at(const struct keymap *map, uint32_t number);
 
 /*
- * The key's text as UTF-8, different for different keys (text_put_utf8); of a text past
+ * The key's text as UTF-8, different for different keys (utf8_put); of a text past
  * KEYMAP_TEXT_MAX the beginning, U+FFFD, "+", the count of bytes left out, "#" and the hash.
  */
 void key_entry_put_text(const struct key_entry *entry, struct text *out);

@@ -2,10 +2,11 @@
 /* What the readers of log lines share: the choice of the format, names of fields, requests. */
 #include "log.h"
 
+#include "ascii.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* What a log writes, and what is taken, where a request has no such field. */
 static const struct slice nobody = {"-", 1};
@@ -16,7 +17,6 @@ void log_reader_init(struct log_reader *r, enum log_format format, enum log_fiel
                      const char *field_name)
 {
     *r = (struct log_reader){.format = format, .field = field, .field_name = field_name};
-    r->csv_time = r->csv_key = LOG_CSV_NONE;
 }
 
 void log_reader_free(struct log_reader *r)
@@ -80,13 +80,22 @@ bool log_is_request_name(const char *name)
 size_t log_name_rank(const char *const *names, struct slice name)
 {
     for (size_t i = 0; names[i] != NULL; i++) {
-        if (strlen(names[i]) == name.size && strncasecmp(names[i], name.data, name.size) == 0)
+        if (strlen(names[i]) == name.size && ascii_same(names[i], name.data, name.size))
             return i;
     }
     return SIZE_MAX;
 }
 
-static struct slice trim(struct slice s)
+size_t log_key_rank(const struct log_reader *r, struct slice name)
+{
+    if (r->field != LOG_NAMED)
+        return log_name_rank(log_names_of_field(r->field), name);
+    bool same =
+        strlen(r->field_name) == name.size && memcmp(r->field_name, name.data, name.size) == 0;
+    return same ? 0 : SIZE_MAX;
+}
+
+struct slice log_trim(struct slice s)
 {
     while (s.size > 0 && (s.data[0] == ' ' || s.data[0] == '\t')) {
         s.data++;
@@ -121,7 +130,7 @@ static struct slice path_of(struct slice target)
 enum log_status log_take_field(struct log_reader *r, struct slice value, struct log_event *out)
 {
     if (r->field == LOG_ADDRESS || r->field == LOG_METHOD)
-        value = trim(value);
+        value = log_trim(value);
     if (r->field == LOG_ADDRESS && value.size == 0)
         return log_bad(r, "no address");
     if (r->field == LOG_PATH && value.size > 0)
@@ -147,19 +156,18 @@ enum log_status log_take_request(struct log_reader *r, struct slice request, str
     return log_take_field(r, target, out);
 }
 
-/* LOG_AUTO: the first line that reads well settles the format. */
+/*
+ * LOG_AUTO: the first line that reads well settles the format. CSV comes last, since a word of any
+ * line between commas could be the name of a column.
+ */
 static enum log_status settle(struct log_reader *r, struct slice line, bool cut,
                               struct log_event *out)
 {
-    if (trim(line).data[0] == '{') {
+    if (log_trim(line).data[0] == '{') {
         enum log_status status = log_read_json(r, line, cut, out);
         if (status == LOG_EVENT)
             r->format = LOG_JSON;
         return status;
-    }
-    if (log_is_csv_header(r, line)) {
-        r->format = LOG_CSV;
-        return log_read_csv(r, line, cut, out);
     }
     enum log_status status = log_read_clf(r, line, out);
     if (status == LOG_EVENT)
@@ -168,6 +176,16 @@ static enum log_status settle(struct log_reader *r, struct slice line, bool cut,
         return status;
     char why[sizeof r->reason];
     memcpy(why, r->reason, sizeof why);
+    switch (log_read_csv_header(r, line)) {
+    case LOG_CSV_COMPLETE:
+        r->format = LOG_CSV;
+        r->reason[0] = '\0';
+        return LOG_NOTHING;
+    case LOG_CSV_NO_KEY:
+        return LOG_BAD;
+    case LOG_CSV_NO_TIME:
+        break;
+    }
     return log_bad(r, "no JSON, no CSV header with a time, and as combined: %.120s", why);
 }
 
@@ -175,7 +193,7 @@ enum log_status log_read(struct log_reader *r, const char *data, size_t size, bo
                          struct log_event *out)
 {
     struct slice line = {data, size};
-    if (trim(line).size == 0)
+    if (log_trim(line).size == 0)
         return LOG_NOTHING;
     switch (r->format) {
     case LOG_AUTO:

@@ -17,7 +17,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 enum log_format { LOG_AUTO, LOG_COMBINED, LOG_COMMON, LOG_JSON, LOG_CSV };
 
@@ -45,8 +44,6 @@ enum log_status {
     LOG_BAD,     /* this line cannot be used: reader->reason */
     LOG_UNUSABLE /* no line can be, since the key is not in this format: reader->reason */
 };
-
-#define LOG_CSV_NONE SIZE_MAX
 
 struct log_reader {
     enum log_format format; /* LOG_AUTO until it is known */
@@ -80,7 +77,10 @@ enum log_status log_read_json(struct log_reader *r, struct slice line, bool cut,
                               struct log_event *out);
 enum log_status log_read_csv(struct log_reader *r, struct slice line, bool cut,
                              struct log_event *out);
-bool log_is_csv_header(struct log_reader *r, struct slice line);
+
+/* Takes the columns out of a header; the reason says what is missing. */
+enum log_csv_header { LOG_CSV_COMPLETE, LOG_CSV_NO_KEY, LOG_CSV_NO_TIME };
+enum log_csv_header log_read_csv_header(struct log_reader *r, struct slice line);
 
 /* Sets the reason, returns LOG_BAD. */
 enum log_status log_bad(struct log_reader *r, const char *format, ...)
@@ -96,6 +96,12 @@ bool log_is_request_name(const char *name);
 
 /* Position of `name` among the names, ASCII case does not count, or SIZE_MAX. */
 size_t log_name_rank(const char *const *names, struct slice name);
+
+/* The same among the names of the key: the one that was asked for, to the letter, or the usual. */
+size_t log_key_rank(const struct log_reader *r, struct slice name);
+
+/* Without the blanks and tabs around it. */
+struct slice log_trim(struct slice s);
 
 /* The key of an event from a field's bytes: LOG_BAD where a needed one is empty. */
 enum log_status log_take_field(struct log_reader *r, struct slice value, struct log_event *out);

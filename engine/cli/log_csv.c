@@ -78,91 +78,61 @@ static struct slice value_of(const struct field *field, struct text *scratch)
     return (struct slice){scratch->data, scratch->size};
 }
 
-static struct slice name_of(const struct field *field)
+/* "time, timestamp, @timestamp" */
+static void list_names(struct text *t, const char *const *names)
 {
-    struct slice name = field->bytes;
-    while (name.size > 0 && name.data[0] == ' ') {
-        name.data++;
-        name.size--;
-    }
-    while (name.size > 0 && name.data[name.size - 1] == ' ')
-        name.size--;
-    return name;
+    text_clear(t);
+    for (size_t i = 0; names[i] != NULL; i++)
+        text_print(t, "%s%s", i ? ", " : "", names[i]);
 }
 
-static bool is_named_field(const struct log_reader *r, struct slice name)
+static void no_column(struct log_reader *r, const char *what, const char *const *names)
 {
-    return r->field == LOG_NAMED && strlen(r->field_name) == name.size &&
-           memcmp(r->field_name, name.data, name.size) == 0;
+    list_names(&r->key_text, names);
+    log_bad(r, "the CSV header has no column for the %s (%s)", what, r->key_text.data);
 }
 
-/* Columns of the time and the key out of a header; false when it has none for the time. */
-static bool read_header(struct log_reader *r, struct slice line, size_t *time, size_t *key,
-                        bool *key_is_request)
+enum log_csv_header log_read_csv_header(struct log_reader *r, struct slice line)
 {
     const char *const *time_names = log_names_of_time();
     const char *const *key_names = log_names_of_field(r->field);
     size_t time_rank = SIZE_MAX, key_rank = SIZE_MAX;
     struct fields fields = fields_of(line);
     struct field field;
-    *time = *key = LOG_CSV_NONE;
     for (size_t column = 0; next_field(&fields, &field); column++) {
-        struct slice name = name_of(&field);
+        struct slice name = log_trim(field.bytes);
         size_t rank = log_name_rank(time_names, name);
         if (rank < time_rank) {
             time_rank = rank;
-            *time = column;
+            r->csv_time = column;
         }
-        rank = is_named_field(r, name) ? 0 : log_name_rank(key_names, name);
+        rank = log_key_rank(r, name);
         if (rank < key_rank) {
             key_rank = rank;
-            *key = column;
+            r->csv_key = column;
         }
     }
-    *key_is_request =
-        key_rank != SIZE_MAX && r->field != LOG_NAMED && log_is_request_name(key_names[key_rank]);
-    return *time != LOG_CSV_NONE && fields.fault == NULL;
-}
-
-bool log_is_csv_header(struct log_reader *r, struct slice line)
-{
-    size_t time, key;
-    bool key_is_request;
-    return read_header(r, line, &time, &key, &key_is_request);
-}
-
-/* "time, timestamp, @timestamp" */
-static void list_names(struct text *t, const char *const *names)
-{
-    for (size_t i = 0; names[i] != NULL; i++)
-        text_print(t, "%s%s", i ? ", " : "", names[i]);
-}
-
-static enum log_status take_header(struct log_reader *r, struct slice line)
-{
-    struct text *names = &r->key_text;
-    text_clear(names);
-    bool has_time = read_header(r, line, &r->csv_time, &r->csv_key, &r->csv_key_is_request);
-    r->csv_header_seen = true;
-    if (has_time && r->csv_key != LOG_CSV_NONE)
-        return LOG_NOTHING;
-    if (!has_time) {
-        list_names(names, log_names_of_time());
-        log_bad(r, "the CSV header has no column for the time (%s)", names->data);
-    } else if (r->field == LOG_NAMED) {
-        log_bad(r, "the CSV header has no column \"%s\"", r->field_name);
-    } else {
-        list_names(names, log_names_of_field(r->field));
-        log_bad(r, "the CSV header has no column for the key (%s)", names->data);
+    if (time_rank == SIZE_MAX || fields.fault != NULL) {
+        no_column(r, "time", time_names);
+        return LOG_CSV_NO_TIME;
     }
-    return LOG_UNUSABLE;
+    if (key_rank == SIZE_MAX) {
+        if (r->field == LOG_NAMED)
+            log_bad(r, "the CSV header has no column \"%s\"", r->field_name);
+        else
+            no_column(r, "key", key_names);
+        return LOG_CSV_NO_KEY;
+    }
+    r->csv_key_is_request = r->field != LOG_NAMED && log_is_request_name(key_names[key_rank]);
+    r->csv_header_seen = true;
+    return LOG_CSV_COMPLETE;
 }
 
 enum log_status log_read_csv(struct log_reader *r, struct slice line, bool cut,
                              struct log_event *out)
 {
     if (!r->csv_header_seen)
-        return take_header(r, line);
+        return log_read_csv_header(r, line) == LOG_CSV_COMPLETE ? LOG_NOTHING : LOG_UNUSABLE;
     struct fields fields = fields_of(line);
     struct field field, time = {0}, key = {0};
     size_t needed = r->csv_time > r->csv_key ? r->csv_time : r->csv_key;

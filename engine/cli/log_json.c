@@ -148,14 +148,8 @@ static void consider(struct log_reader *r, const struct member *m, struct found 
             found->time_rank = rank;
             found->time = m->value;
         }
-        if (r->field == LOG_NAMED) {
-            bool same = strlen(r->field_name) == name.size &&
-                        memcmp(r->field_name, name.data, name.size) == 0;
-            rank = same ? 0 : SIZE_MAX;
-        } else {
-            rank = scalar || is_null(m->value) ? log_name_rank(log_names_of_field(r->field), name)
-                                               : SIZE_MAX;
-        }
+        bool usable = r->field == LOG_NAMED || scalar || is_null(m->value);
+        rank = usable ? log_key_rank(r, name) : SIZE_MAX;
         if (rank != SIZE_MAX && rank <= found->key_rank) {
             found->key_rank = rank;
             found->key = m->value;

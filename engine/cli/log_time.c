@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Instants as logs write them: common log format, RFC 3339 and counts since 1970, exact to 1 ns. */
+/* Instants: common log format, RFC 3339 and counts since 1970, exact to 1 ns. */
 #include "log_time.h"
 
-#include <stdbool.h>
+#include "ascii.h"
+
 #include <string.h>
-#include <strings.h>
 
 #define SECONDS_PER_DAY 86400
 #define NS_PER_SECOND   1000000000
@@ -63,7 +63,7 @@ static bool take_month_name(struct cursor *c, int *out)
     if (c->end - c->at < 3)
         return false;
     for (int i = 0; i < 12; i++) {
-        if (strncasecmp(c->at, names[i], 3) == 0) {
+        if (ascii_same(c->at, names[i], 3)) {
             c->at += 3;
             *out = i + 1;
             return true;
@@ -104,9 +104,12 @@ static const char *take_zone(struct cursor *c, struct written *w)
     int hours, minutes;
     if (!take_any(c, "+-") || !take_number(c, 2, &hours))
         return no_zone;
-    take_any(c, ":");
-    if (!take_number(c, 2, &minutes) || c->at != c->end)
-        return no_zone;
+    minutes = 0;
+    if (c->at != c->end) {
+        take_any(c, ":");
+        if (!take_number(c, 2, &minutes) || c->at != c->end)
+            return no_zone;
+    }
     if (hours > 23 || minutes > 59)
         return "no such zone";
     w->offset_min = (west ? -1 : 1) * (hours * 60 + minutes);
@@ -265,4 +268,88 @@ const char *log_time_read(const char *data, size_t size, struct log_time *out)
     if (c.end - c.at > 4 && c.at[4] == '-')
         return read_rfc3339(c, out);
     return read_count(c, out);
+}
+
+/* ---- writing ----------------------------------------------------------------------------- */
+
+struct calendar {
+    int year, month, day, hour, minute, second, ns;
+};
+
+/* The civil date of an instant in its own zone; a year begins in March, as above. */
+static struct calendar calendar_of(const struct log_time *time)
+{
+    int64_t seconds = time->unix_ns / NS_PER_SECOND + time->offset_min * 60;
+    int64_t second_of_day = ((seconds % 86400) + 86400) % 86400;
+    int64_t days = (seconds - second_of_day) / 86400 + 719468;
+    int64_t era = days / 146097;
+    int64_t day_of_era = days - era * 146097;
+    int64_t year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    int64_t month = (5 * day_of_year + 2) / 153;
+    struct calendar c = {
+        .day = (int)(day_of_year - (153 * month + 2) / 5 + 1),
+        .month = (int)(month < 10 ? month + 3 : month - 9),
+        .hour = (int)(second_of_day / 3600),
+        .minute = (int)(second_of_day / 60 % 60),
+        .second = (int)(second_of_day % 60),
+        .ns = (int)(time->unix_ns % NS_PER_SECOND),
+    };
+    c.year = (int)(era * 400 + year_of_era + (c.month <= 2));
+    return c;
+}
+
+static void put_offset(struct text *t, int offset_min)
+{
+    int size = offset_min < 0 ? -offset_min : offset_min;
+    text_print(t, "%c%02d:%02d", offset_min < 0 ? '-' : '+', size / 60, size % 60);
+}
+
+static void put_date(struct text *t, const struct calendar *c)
+{
+    text_print(t, "%04d-%02d-%02d", c->year, c->month, c->day);
+}
+
+static void put_clock(struct text *t, const struct calendar *c)
+{
+    text_print(t, "%02d:%02d:%02d", c->hour, c->minute, c->second);
+}
+
+void log_time_put_rfc3339(struct text *t, const struct log_time *time)
+{
+    struct calendar c = calendar_of(time);
+    put_date(t, &c);
+    text_put(t, "T", 1);
+    put_clock(t, &c);
+    if (c.ns != 0) {
+        text_print(t, ".%09d", c.ns);
+        while (t->data[t->size - 1] == '0')
+            t->data[--t->size] = '\0';
+    }
+    if (time->offset_min == 0)
+        text_put(t, "Z", 1);
+    else
+        put_offset(t, time->offset_min);
+}
+
+void log_time_put(struct text *t, const struct log_time *time, unsigned parts)
+{
+    struct calendar c = calendar_of(time);
+    if (parts & LOG_TIME_DATE) {
+        put_date(t, &c);
+        text_put(t, " ", 1);
+    }
+    put_clock(t, &c);
+    if (parts & LOG_TIME_ZONE) {
+        text_put(t, " ", 1);
+        put_offset(t, time->offset_min);
+    }
+}
+
+bool log_time_same_day(const struct log_time *a, const struct log_time *b)
+{
+    struct calendar of_a = calendar_of(a), of_b = calendar_of(b);
+    return a->offset_min == b->offset_min && of_a.year == of_b.year && of_a.month == of_b.month &&
+           of_a.day == of_b.day;
 }

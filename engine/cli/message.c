@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages on stderr, the end of stdout, and memory that is there or ends the command. */
 #include "cli.h"
+#include "printable.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -19,11 +20,17 @@ void cli_set_name(const char *name)
 void cli_error(const char *format, ...)
 {
     va_list arguments;
+    char *message = NULL;
+    struct text line = {0};
     va_start(arguments, format);
-    fprintf(stderr, "%s: ", name_of_command);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    int size = vasprintf(&message, format, arguments);
     va_end(arguments);
+    if (size < 0)
+        cli_out_of_memory();
+    printable_put(&line, message, (size_t)size, utf8_locale(), SIZE_MAX);
+    fprintf(stderr, "%s: %s\n", name_of_command, line.data ? line.data : "");
+    text_free(&line);
+    free(message);
 }
 
 int cli_finish_output(void)
@@ -38,7 +45,7 @@ int cli_finish_output(void)
 
 void cli_out_of_memory(void)
 {
-    cli_error("out of memory");
+    fprintf(stderr, "%s: out of memory\n", name_of_command); /* cli_error would need some */
     exit(CLI_USAGE);
 }
 

@@ -3,7 +3,8 @@
 #include "policy_arg.h"
 
 #include "cli.h"
-#include "keying.h"
+#include "printable.h"
+#include "replay_secret.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,11 +13,11 @@
 
 static void show_fault(const char *text, size_t at)
 {
-    bool utf8 = text_locale_is_utf8();
+    bool utf8 = utf8_locale();
     struct text line = {0};
-    text_put_printable(&line, text, at, utf8, SIZE_MAX);
-    size_t column = text_width(line.data ? line.data : "", line.size);
-    text_put_printable(&line, text + at, strlen(text + at), utf8, SIZE_MAX);
+    printable_put(&line, text, at, utf8, SIZE_MAX);
+    size_t column = printable_width(line.data ? line.data : "", line.size);
+    printable_put(&line, text + at, strlen(text + at), utf8, SIZE_MAX);
     fprintf(stderr, "  %s\n  %*s^\n", line.data ? line.data : "", (int)column, "");
     text_free(&line);
 }
@@ -25,7 +26,7 @@ static void show_fault(const char *text, size_t at)
 static int try_policy(const struct weir_policy *policy)
 {
     struct weir_options options = {
-        .size = sizeof options, .max_keys = 1, .max_limits = 1, .secret = keying_secret()};
+        .size = sizeof options, .max_keys = 1, .max_limits = 1, .secret = replay_secret()};
     struct weir *w;
     int error = weir_open(&w, &options);
     if (error != 0)

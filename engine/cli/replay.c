@@ -3,7 +3,7 @@
  * `weir replay`: what limits would have done to the traffic of a log, on the log's own time line.
  *
  * A file is read whole (16 bytes an event, and its distinct keys), put into time order and
- * replayed by one lane or several. A stream is replayed as it comes by one lane, on the running
+ * replayed by one shard or several. A stream is replayed as it comes by one shard, on the running
  * maximum of its times, in constant memory.
  */
 #include "cli.h"
@@ -11,11 +11,13 @@
 #include "input.h"
 #include "progress.h"
 #include "replay_options.h"
+#include "replay_secret.h"
 #include "report.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,7 @@
 #define BAD_SHOWN      5
 #define BATCH          1024 /* events of a stream between two looks at the clock */
 #define PROGRESS_LINES 1024
+#define FILE_KEYS_MAX  (UINT32_MAX - 1)
 
 struct pending {
     weir_key key;
@@ -38,7 +41,7 @@ struct replay {
     struct keymap *keys;
     struct progress progress;
     struct events events; /* of a file */
-    struct lane lane;     /* of a stream; of a file the sum of all lanes */
+    struct shard shard;   /* of a stream; of a file the sum of all shards */
     struct pending batch[BATCH];
     size_t pending;
     struct log_time now; /* of a stream: the running maximum */
@@ -67,13 +70,9 @@ static void note_bad_line(struct replay *r, const struct input_line *line)
 {
     if (r->report.skipped_lines++ >= BAD_SHOWN)
         return;
-    struct text reason = {0};
-    text_put_printable(&reason, r->reader.reason, strlen(r->reader.reason), text_locale_is_utf8(),
-                       SIZE_MAX);
     progress_erase(&r->progress);
-    cli_error("%s:%" PRIu64 ": line skipped: %s%s", r->options.path, line->number,
-              reason.size ? reason.data : "", line->cut ? " (in the first 1 MiB)" : "");
-    text_free(&reason);
+    cli_error("%s:%" PRIu64 ": line skipped: %s%s", r->options.path, line->number, r->reader.reason,
+              line->cut ? " (in the first 1 MiB)" : "");
 }
 
 static void note_span(struct replay *r, const struct log_time *time)
@@ -85,9 +84,9 @@ static void note_span(struct replay *r, const struct log_time *time)
     r->report.requests++;
 }
 
-static bool open_lane(struct replay *r, struct lane *lane, size_t keys_max, int64_t start)
+static bool open_shard(struct replay *r, struct shard *shard, size_t keys_max, int64_t start)
 {
-    int error = lane_open(lane, r->options.policies, r->options.limits, keys_max, start);
+    int error = shard_open(shard, r->options.policies, r->options.limits, keys_max, start);
     if (error == -ERANGE)
         cli_error("%zu keys under %zu limits are more than an engine holds", keys_max,
                   r->options.limits);
@@ -106,25 +105,25 @@ static void decide_pending(struct replay *r)
         const struct pending *p = &r->batch[i];
         bool known = p->number != KEYMAP_NONE;
         r->report.uncounted += !known;
-        lane_decide(&r->lane, p->key, known ? keymap_at(r->keys, p->number) : NULL, &p->now,
-                    r->position++);
+        shard_decide(&r->shard, p->key, known ? keymap_at(r->keys, p->number) : NULL, &p->now,
+                     r->position++);
     }
     r->pending = 0;
     r->deciding_ns += weir_now() - start;
 }
 
 static bool take_streamed(struct replay *r, const struct log_event *event,
-                          const struct keyed *keyed)
+                          const struct client_key *client)
 {
     if (r->report.requests == 0) {
         r->now = event->time;
-        if (!open_lane(r, &r->lane, r->options.keys_max, r->now.unix_ns))
+        if (!open_shard(r, &r->shard, r->options.keys_max, r->now.unix_ns))
             return false;
     }
     if (event->time.unix_ns > r->now.unix_ns)
         r->now = event->time;
     r->batch[r->pending++] =
-        (struct pending){keyed->key, keymap_intern(r->keys, keyed->key, keyed->text), r->now};
+        (struct pending){client->key, keymap_intern(r->keys, client->key, client->text), r->now};
     if (r->pending == BATCH)
         decide_pending(r);
     return true;
@@ -132,27 +131,26 @@ static bool take_streamed(struct replay *r, const struct log_event *event,
 
 /* ---- a file ------------------------------------------------------------------------------ */
 
-/* One thread's part: the keys whose number leaves `index` when divided by `count`. */
+/* One thread's part: the events of a share of the keys. */
 struct part {
     pthread_t thread;
-    struct lane lane;
+    struct shard shard;
     const struct replay *replay;
-    unsigned index, count;
+    const size_t *order; /* positions of its events, or NULL: it has them all */
+    size_t count;
 };
 
 static void *replay_part(void *argument)
 {
     struct part *part = argument;
-    const struct events *events = &part->replay->events;
-    for (size_t i = 0; i < events->count; i++) {
-        const struct event *event = &events->items[i];
-        if (part->count > 1 && event->key % part->count != part->index)
-            continue;
+    for (size_t i = 0; i < part->count; i++) {
+        size_t position = part->order ? part->order[i] : i;
+        const struct event *event = &part->replay->events.items[position];
         struct key_entry *entry = keymap_at(part->replay->keys, event->key);
         struct log_time now = {event->unix_ns, event->offset_min};
-        lane_decide(&part->lane, entry->key, entry, &now, i);
+        shard_decide(&part->shard, entry->key, entry, &now, position);
     }
-    lane_finish(&part->lane);
+    shard_finish(&part->shard);
     return NULL;
 }
 
@@ -171,34 +169,68 @@ static void run_parts(struct part *parts, unsigned count)
     }
 }
 
+/* Parts with their events, no shards yet; `order` is NULL for one part. */
+static struct part *make_parts(const struct replay *r, unsigned count, size_t *order)
+{
+    struct part *parts = cli_alloc(count, sizeof *parts);
+    size_t ends[REPLAY_THREADS] = {r->events.count};
+    if (order != NULL)
+        events_deal(&r->events, count, order, ends);
+    for (unsigned i = 0; i < count; i++) {
+        size_t start = i > 0 ? ends[i - 1] : 0;
+        parts[i].replay = r;
+        parts[i].order = order ? order + start : NULL;
+        parts[i].count = ends[i] - start;
+    }
+    return parts;
+}
+
 static bool replay_file(struct replay *r)
 {
     unsigned count = r->options.threads;
     uint32_t keys = keymap_size(r->keys);
     int64_t start = r->report.from.unix_ns;
-    struct part *parts = cli_alloc(count, sizeof *parts);
     bool ready = true;
     unsigned opened = 0;
     events_sort(&r->events);
+    size_t *order = count > 1 ? cli_alloc(r->events.count, sizeof *order) : NULL;
+    struct part *parts = make_parts(r, count, order);
     for (; opened < count && ready; opened += ready) {
         uint32_t share = keys / count + (opened < keys % count);
-        parts[opened].replay = r;
-        parts[opened].index = opened;
-        parts[opened].count = count;
-        ready = open_lane(r, &parts[opened].lane, share, start);
+        ready = open_shard(r, &parts[opened].shard, share, start);
     }
     if (ready) {
         weir_ns before = weir_now();
         run_parts(parts, count);
         r->deciding_ns = weir_now() - before;
         for (unsigned i = 1; i < count; i++)
-            lane_add(&parts[0].lane, &parts[i].lane);
-        r->lane = parts[0].lane;
+            shard_add(&parts[0].shard, &parts[i].shard);
+        r->shard = parts[0].shard;
     }
     for (unsigned i = ready ? 1 : 0; i < opened; i++)
-        lane_close(&parts[i].lane);
+        shard_close(&parts[i].shard);
     free(parts);
+    free(order);
     return ready;
+}
+
+/* ---- an interrupt ends a stream, and what came before it is reported ------------------------ */
+
+static volatile sig_atomic_t interrupted;
+
+static void note_interrupt(int number)
+{
+    interrupted = number;
+}
+
+/* The second one ends the command at once. */
+static void stop_on_interrupt(struct input *input)
+{
+    struct sigaction action = {.sa_handler = note_interrupt, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction before;
+    if (sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGINT, &action, NULL);
+    input_end_on(input, &interrupted);
 }
 
 /* ---- both -------------------------------------------------------------------------------- */
@@ -206,7 +238,7 @@ static bool replay_file(struct replay *r)
 static bool take_line(struct replay *r, const struct input_line *line)
 {
     struct log_event event;
-    struct keyed keyed;
+    struct client_key client;
     switch (log_read(&r->reader, line->data, line->size, line->cut, &event)) {
     case LOG_NOTHING:
         return true;
@@ -220,12 +252,19 @@ static bool take_line(struct replay *r, const struct input_line *line)
     case LOG_EVENT:
         break;
     }
-    keying_apply(&r->options.keying, event.key, &keyed);
+    key_choice_apply(&r->options.key_choice, event.key, &client);
     if (r->options.stream) {
-        if (!take_streamed(r, &event, &keyed))
+        if (!take_streamed(r, &event, &client))
             return false;
     } else {
-        events_put(&r->events, &event.time, keymap_intern(r->keys, keyed.key, keyed.text));
+        uint32_t number = keymap_intern(r->keys, client.key, client.text);
+        if (number == KEYMAP_NONE) {
+            progress_erase(&r->progress);
+            cli_error("%s:%" PRIu64 ": more than %u keys cannot be told apart", r->options.path,
+                      line->number, FILE_KEYS_MAX);
+            return false;
+        }
+        events_put(&r->events, &event.time, number);
     }
     note_span(r, &event.time);
     return true;
@@ -237,6 +276,8 @@ static bool read_all(struct replay *r)
     enum input_status status;
     while ((status = input_next(r->input, log_reader_joins_lines(&r->reader), &line)) ==
            INPUT_LINE) {
+        if (interrupted) /* the line may have been on its way */
+            break;
         if (!take_line(r, &line))
             return false;
         if (line.number % PROGRESS_LINES == 0)
@@ -250,11 +291,11 @@ static bool read_all(struct replay *r)
     if (r->report.skipped_lines > BAD_SHOWN)
         cli_error("%s: %" PRIu64 " more lines skipped", r->options.path,
                   r->report.skipped_lines - BAD_SHOWN);
-    if (r->report.requests == 0) {
+    if (r->report.requests == 0 && !interrupted) {
         cli_error("%s: no line could be read as a request", r->options.path);
         return false;
     }
-    return true;
+    return r->report.requests > 0;
 }
 
 static void print_report(struct replay *r)
@@ -262,8 +303,9 @@ static void print_report(struct replay *r)
     struct report *report = &r->report;
     double decisions = (double)report->requests * (double)r->options.limits;
     report->key_text = r->options.key_text;
+    report->stream = r->options.stream;
     report->decisions_per_second = decisions * 1e9 / (double)(r->deciding_ns ? r->deciding_ns : 1);
-    report_collect(report, r->options.policies, &r->lane, r->keys, r->options.top);
+    report_collect(report, r->options.policies, &r->shard, r->keys, r->options.top);
     if (r->options.json)
         report_json(report);
     else
@@ -276,35 +318,37 @@ static int run(struct replay *r)
     bool done = read_all(r);
     if (done && r->options.stream) {
         decide_pending(r);
-        lane_finish(&r->lane);
+        shard_finish(&r->shard);
     } else if (done) {
         done = replay_file(r);
     }
     if (done)
         print_report(r);
-    if (r->lane.engine != NULL)
-        lane_close(&r->lane);
-    return done ? cli_finish_output() : CLI_USAGE;
+    shard_close(&r->shard);
+    int status = done ? cli_finish_output() : CLI_USAGE;
+    return interrupted && status != CLI_FAILED ? CLI_INTERRUPTED : status;
 }
 
 static bool open_all(struct replay *r)
 {
     struct weir_options hasher = {
-        .size = sizeof hasher, .max_keys = 1, .max_limits = 1, .secret = keying_secret()};
+        .size = sizeof hasher, .max_keys = 1, .max_limits = 1, .secret = replay_secret()};
     struct replay_options *o = &r->options;
     int error = weir_open(&r->hasher, &hasher);
     if (error != 0) {
         cli_error("cannot open an engine: %s", weir_strerror(error));
         return false;
     }
-    o->keying.engine = r->hasher;
+    o->key_choice.engine = r->hasher;
     r->input = input_open(o->path);
     if (r->input == NULL) {
         cli_error("%s: %s", o->path, strerror(errno));
         return false;
     }
-    log_reader_init(&r->reader, o->format, o->keying.field, o->keying.field_name);
-    r->keys = keymap_open(o->stream ? o->keys_max : UINT32_MAX - 1, o->limits);
+    log_reader_init(&r->reader, o->format, o->key_choice.field, o->key_choice.field_name);
+    r->keys = keymap_open(o->stream ? o->keys_max : FILE_KEYS_MAX, o->limits);
+    if (o->stream)
+        stop_on_interrupt(r->input);
     progress_start(&r->progress);
     return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line of `weir replay`: options in any order, then judged as a whole. */
+/* The command line of `weir replay`: options in any order, then checked together. */
 #include "replay_options.h"
 
 #include "cli.h"
@@ -84,7 +84,7 @@ static bool take_option(struct replay_options *o, struct given *given, int code,
         return read_format(value, &o->format);
     case OPTION_KEY:
         o->key_text = value;
-        if (keying_parse(value, &o->keying))
+        if (key_choice_parse(value, &o->key_choice))
             return true;
         cli_error("--key %s: ip, ip/BITS, ip/BITS,BITS, user, path, method or field:NAME is "
                   "expected",
@@ -115,7 +115,8 @@ static bool take_option(struct replay_options *o, struct given *given, int code,
     }
 }
 
-static bool judge(struct replay_options *o, const struct given *given, int argc, char **argv)
+static bool check_together(struct replay_options *o, const struct given *given, int argc,
+                           char **argv)
 {
     if (optind == argc) {
         cli_error("a FILE is needed, or - for standard input (see --help)");
@@ -150,9 +151,11 @@ static bool judge(struct replay_options *o, const struct given *given, int argc,
 enum options_result replay_options_read(struct replay_options *o, int argc, char **argv)
 {
     struct given given = {0};
-    *o = (struct replay_options){
-        .key_text = KEYING_DEFAULT, .top = REPLAY_TOP, .keys_max = REPLAY_KEYS_MAX, .threads = 1};
-    keying_parse(KEYING_DEFAULT, &o->keying);
+    *o = (struct replay_options){.key_text = KEY_CHOICE_DEFAULT,
+                                 .top = REPLAY_TOP,
+                                 .keys_max = REPLAY_KEYS_MAX,
+                                 .threads = 1};
+    key_choice_parse(KEY_CHOICE_DEFAULT, &o->key_choice);
     opterr = 0;
     optind = 1;
     for (;;) {
@@ -170,7 +173,7 @@ enum options_result replay_options_read(struct replay_options *o, int argc, char
         if (!take_option(o, &given, code, optarg))
             return OPTIONS_WRONG;
     }
-    return judge(o, &given, argc, argv) ? OPTIONS_RUN : OPTIONS_WRONG;
+    return check_together(o, &given, argc, argv) ? OPTIONS_RUN : OPTIONS_WRONG;
 }
 
 void replay_options_free(struct replay_options *o)

@@ -3,7 +3,7 @@
 #ifndef WEIR_CLI_REPLAY_OPTIONS_H
 #define WEIR_CLI_REPLAY_OPTIONS_H
 
-#include "keying.h"
+#include "key_choice.h"
 
 #define REPLAY_TOP      5
 #define REPLAY_KEYS_MAX 1048576
@@ -12,7 +12,7 @@
 struct replay_options {
     enum log_format format;
     const char *key_text; /* as written */
-    struct keying keying;
+    struct key_choice key_choice;
     struct weir_policy *policies;
     size_t limits;
     size_t top;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a replay found, gathered from the counts of the lane and the keys. */
+/* What a replay found, gathered from the counts of the shard and the keys. */
 #include "report.h"
 
 #include "cli.h"
@@ -26,20 +26,20 @@ static void collect_top(struct report_limit *item, size_t limit, const struct ke
             all[count++] = (struct report_top){entry, entry->counts[limit]};
     }
     qsort(all, count, sizeof *all, more_denied_first);
-    item->top = all;
     item->top_count = count < top ? count : top;
+    item->top = cli_resize(all, item->top_count, sizeof *all);
 }
 
-void report_collect(struct report *r, const struct weir_policy *policies, const struct lane *lane,
+void report_collect(struct report *r, const struct weir_policy *policies, const struct shard *shard,
                     const struct keymap *keys, size_t top)
 {
-    r->limits = lane->limits;
+    r->limits = shard->limits;
     r->keys = keymap_size(keys);
-    r->timeline = &lane->timeline;
+    r->timeline = &shard->timeline;
     r->items = cli_alloc(r->limits, sizeof *r->items);
     for (size_t i = 0; i < r->limits; i++) {
         struct report_limit *item = &r->items[i];
-        item->tally = &lane->tallies[i];
+        item->tally = &shard->tallies[i];
         policy_arg_put(&item->policy, &policies[i]);
         collect_top(item, i, keys, top);
     }

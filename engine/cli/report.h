@@ -4,7 +4,7 @@
 #define WEIR_CLI_REPORT_H
 
 #include "keymap.h"
-#include "lane.h"
+#include "shard.h"
 
 struct report_top {
     const struct key_entry *entry;
@@ -20,6 +20,7 @@ struct report_limit {
 
 struct report {
     const char *key_text; /* as --key was written */
+    bool stream;          /* not a file: --max-keys is the room for keys */
     uint64_t requests, skipped_lines;
     uint64_t uncounted; /* requests of a stream whose key is past --max-keys */
     uint32_t keys;
@@ -30,8 +31,8 @@ struct report {
     const struct timeline *timeline;
 };
 
-/* Fills `items` from the counts; the rest is the caller's. `lane` and `keys` must stay. */
-void report_collect(struct report *r, const struct weir_policy *policies, const struct lane *lane,
+/* Fills `items` from the counts; the rest is the caller's. `shard` and `keys` must stay. */
+void report_collect(struct report *r, const struct weir_policy *policies, const struct shard *shard,
                     const struct keymap *keys, size_t top);
 void report_free(struct report *r);
 

@@ -11,15 +11,15 @@ static json_t *seconds(int64_t ns)
 {
     if (ns % NS_PER_SECOND == 0)
         return json_integer(ns / NS_PER_SECOND);
-    return json_real((double)ns / NS_PER_SECOND);
+    return json_real((double)ns / NS_PER_SECOND); /* json_print writes 15 digits of it */
 }
 
 static json_t *first_denied(const struct tally *tally)
 {
     struct text t = {0};
-    if (tally->first_denied == LANE_NEVER)
+    if (tally->first_denied == SHARD_NEVER)
         return json_null();
-    text_put_rfc3339(&t, &tally->first_denied_at);
+    log_time_put_rfc3339(&t, &tally->first_denied_at);
     return json_text(&t);
 }
 

@@ -5,7 +5,6 @@
 #include "spans.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define COLUMNS_MIN   20
 #define LABEL_MAX     40
@@ -98,8 +97,8 @@ static void print_ends(const struct report *r, const struct axis *axis)
     /* a stream may hold earlier times than its first: they count as the first */
     struct log_time first = {r->timeline->first_minute * (int64_t)NS_PER_MINUTE,
                              r->from.offset_min};
-    text_put_time(&from, &first, false);
-    text_put_time(&to, &r->to, false);
+    log_time_put(&from, &first, LOG_TIME_DATE);
+    log_time_put(&to, &r->to, LOG_TIME_DATE);
     printf("%*s%.*s", (int)axis->label, "", (int)width, from.data);
     if (axis->columns >= 2 * width + 2)
         printf("%*.*s", (int)(axis->columns - width), (int)width, to.data);

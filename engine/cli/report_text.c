@@ -2,8 +2,9 @@
 /* A replay as a table that a person reads. */
 #include "report.h"
 
+#include "columns.h"
+#include "printable.h"
 #include "spans.h"
-#include "table.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@
 
 static struct style style_of_stdout(void)
 {
-    struct style style = {.utf8 = text_locale_is_utf8(), .width = WIDTH_DEFAULT};
+    struct style style = {.utf8 = utf8_locale(), .width = WIDTH_DEFAULT};
     struct winsize window;
     if (isatty(STDOUT_FILENO) != 1)
         return style;
@@ -41,16 +42,17 @@ static void print_head(const struct report *r, const struct style *style)
 {
     const char *dot = style->utf8 ? " \xc2\xb7 " : " | ";
     bool one_zone = r->from.offset_min == r->to.offset_min;
+    bool one_day = log_time_same_day(&r->from, &r->to);
     struct text line = {0};
     put_noun(&line, r->requests, "request", "requests");
     text_print(&line, "%s%s", dot, r->uncounted > 0 ? "more than " : "");
     put_noun(&line, r->keys, "key", "keys");
     text_print(&line, " (");
-    text_put_printable(&line, r->key_text, strlen(r->key_text), style->utf8, KEY_WIDTH_MAX);
+    printable_put(&line, r->key_text, strlen(r->key_text), style->utf8, KEY_WIDTH_MAX);
     text_print(&line, ")%s", dot);
-    text_put_time(&line, &r->from, !one_zone);
+    log_time_put(&line, &r->from, LOG_TIME_DATE | (one_zone ? 0 : LOG_TIME_ZONE));
     text_print(&line, " to ");
-    text_put_time(&line, &r->to, true);
+    log_time_put(&line, &r->to, LOG_TIME_ZONE | (one_day ? 0 : LOG_TIME_DATE));
     text_print(&line, " (");
     span_put_short(&line, (uint64_t)(r->to.unix_ns - r->from.unix_ns));
     text_print(&line, ")%s", dot);
@@ -71,26 +73,28 @@ static void print_limits(const struct report *r, const struct style *style)
 {
     static const char *const names[] = {"policy", "allowed",     "denied",      "denied %",
                                         "keys",   "keys denied", "first denied"};
-    struct table table = {.columns = 7, .right = {false, true, true, true, true, true, false}};
-    for (size_t i = 0; i < table.columns; i++)
-        text_print(table_cell(&table), "%s", names[i]);
+    struct columns table = {.per_row = 7, .right = {false, true, true, true, true, true, false}};
+    for (size_t i = 0; i < table.per_row; i++)
+        text_print(columns_cell(&table), "%s", names[i]);
     for (size_t i = 0; i < r->limits; i++) {
         const struct report_limit *item = &r->items[i];
         const struct tally *tally = item->tally;
-        text_put(table_cell(&table), item->policy.data, item->policy.size);
-        text_put_count(table_cell(&table), tally->allowed);
-        text_put_count(table_cell(&table), tally->denied);
-        put_percent(table_cell(&table), tally->denied, r->requests);
-        text_put_count(table_cell(&table), r->keys);
-        text_put_count(table_cell(&table), tally->keys_denied);
-        if (tally->first_denied == LANE_NEVER)
-            text_print(table_cell(&table), "never");
+        text_put(columns_cell(&table), item->policy.data, item->policy.size);
+        text_put_count(columns_cell(&table), tally->allowed);
+        text_put_count(columns_cell(&table), tally->denied);
+        put_percent(columns_cell(&table), tally->denied, r->requests);
+        text_put_count(columns_cell(&table), r->keys);
+        text_put_count(columns_cell(&table), tally->keys_denied);
+        if (tally->first_denied == SHARD_NEVER)
+            text_print(columns_cell(&table), "never");
         else
-            text_put_time(table_cell(&table), &tally->first_denied_at,
-                          tally->first_denied_at.offset_min != r->to.offset_min);
+            log_time_put(
+                columns_cell(&table), &tally->first_denied_at,
+                LOG_TIME_DATE |
+                    (tally->first_denied_at.offset_min == r->to.offset_min ? 0 : LOG_TIME_ZONE));
     }
-    table_print(&table, "", style->colour, stdout);
-    table_free(&table);
+    columns_print(&table, style->colour, stdout);
+    columns_free(&table);
 }
 
 static void put_key(struct text *cell, const struct key_entry *entry, const struct style *style)
@@ -98,34 +102,34 @@ static void put_key(struct text *cell, const struct key_entry *entry, const stru
     bool whole;
     struct slice bytes = key_entry_bytes(entry, &whole);
     text_put(cell, "  ", 2);
-    text_put_printable(cell, bytes.data, bytes.size, style->utf8, KEY_WIDTH_MAX);
+    printable_put(cell, bytes.data, bytes.size, style->utf8, KEY_WIDTH_MAX);
 }
 
 static void print_top(const struct report *r, const struct style *style)
 {
     size_t rows = 0;
-    struct table table = {.columns = 3, .right = {false, true, true}};
-    text_print(table_cell(&table), "most denied");
-    text_print(table_cell(&table), "allowed");
-    text_print(table_cell(&table), "denied");
+    struct columns table = {.per_row = 3, .right = {false, true, true}};
+    text_print(columns_cell(&table), "most denied");
+    text_print(columns_cell(&table), "allowed");
+    text_print(columns_cell(&table), "denied");
     for (size_t i = 0; i < r->limits; i++) {
         const struct report_limit *item = &r->items[i];
         if (item->top_count == 0)
             continue;
-        text_print(table_cell(&table), "under %s", item->policy.data);
-        table_cell(&table);
-        table_cell(&table);
+        text_print(columns_cell(&table), "under %s", item->policy.data);
+        columns_cell(&table);
+        columns_cell(&table);
         for (size_t k = 0; k < item->top_count; k++, rows++) {
-            put_key(table_cell(&table), item->top[k].entry, style);
-            text_put_count(table_cell(&table), item->top[k].count.allowed);
-            text_put_count(table_cell(&table), item->top[k].count.denied);
+            put_key(columns_cell(&table), item->top[k].entry, style);
+            text_put_count(columns_cell(&table), item->top[k].count.allowed);
+            text_put_count(columns_cell(&table), item->top[k].count.denied);
         }
     }
     if (rows > 0) {
         putchar('\n');
-        table_print(&table, "", style->colour, stdout);
+        columns_print(&table, style->colour, stdout);
     }
-    table_free(&table);
+    columns_free(&table);
 }
 
 static void print_overflow(const struct report *r)
@@ -138,9 +142,8 @@ static void print_overflow(const struct report *r)
         put_noun(&line, overflow, "request", "requests");
         text_print(&line,
                    " under %s had no place for their key in the table: such keys share one "
-                   "bucket, so that more was denied than with a bucket each. --max-keys makes "
-                   "room.\n",
-                   r->items[i].policy.data);
+                   "bucket, so that more was denied than with a bucket each.%s\n",
+                   r->items[i].policy.data, r->stream ? " --max-keys makes room." : "");
     }
     if (r->uncounted > 0) {
         put_noun(&line, r->uncounted, "request", "requests");

@@ -44,6 +44,10 @@ static void put_decimal(struct text *t, uint64_t value, const struct unit *unit,
 
 static void put_below_minute(struct text *t, uint64_t ns, int decimals)
 {
+    if (ns == 0) {
+        text_print(t, "0 s");
+        return;
+    }
     size_t i = 0;
     while (i + 1 < sizeof small / sizeof small[0] && ns < small[i].ns)
         i++;

@@ -6,7 +6,6 @@
 #ifndef WEIR_CLI_TIMELINE_H
 #define WEIR_CLI_TIMELINE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -46,7 +46,8 @@ static uint64_t random_word(void)
     return z ^ (z >> 31);
 }
 
-/* From least to most, both included. */
+/* From least to most, both included. At most one call among the arguments of another: the order in
+   which arguments are computed is the compiler's choice, and the sample must not depend on it. */
 static uint64_t between(uint64_t least, uint64_t most)
 {
     return least + random_word() % (most - least + 1);
@@ -98,14 +99,19 @@ static struct event *add(uint64_t began, const char *host, const char *target, c
 
 static void make_host(char *host, size_t size)
 {
-    if (chance(28))
-        snprintf(host, size, "2001:db8:%x:%x::%x", (unsigned)between(1, 0x5f),
-                 (unsigned)between(0, 0xff), (unsigned)between(1, 0xffff));
-    else if (chance(12))
+    if (chance(28)) {
+        unsigned interface = (unsigned)between(1, 0xffff);
+        unsigned subnet = (unsigned)between(0, 0xff);
+        unsigned site = (unsigned)between(1, 0x5f);
+        snprintf(host, size, "2001:db8:%x:%x::%x", site, subnet, interface);
+    } else if (chance(12)) {
         snprintf(host, size, "203.0.113.%u", (unsigned)between(1, 254));
-    else
-        snprintf(host, size, "198.%u.%u.%u", (unsigned)between(18, 19), (unsigned)between(0, 255),
-                 (unsigned)between(1, 254));
+    } else {
+        unsigned last = (unsigned)between(1, 254);
+        unsigned third = (unsigned)between(0, 255);
+        unsigned second = (unsigned)between(18, 19);
+        snprintf(host, size, "198.%u.%u.%u", second, third, last);
+    }
 }
 
 /* A page and what it draws in; browsers that know the site ask for little. */
@@ -118,8 +124,8 @@ static void view_page(uint64_t at, const char *host, const char *user, const cha
         page->ended += between(1, 6) * SECOND;
     unsigned wanted = (unsigned)(known ? between(0, 2) : between(5, 11));
     for (unsigned i = 0; i < wanted; i++) {
-        struct event *asset =
-            add(at + between(150, 1900), host, assets[between(0, COUNT(assets) - 1)], agent);
+        const char *target = assets[between(0, COUNT(assets) - 1)];
+        struct event *asset = add(at + between(150, 1900), host, target, agent);
         asset->referer = "https://weir.example/";
         asset->status = known && chance(60) ? 304 : 200;
         if (chance(2))

@@ -14,6 +14,7 @@ import tempfile
 
 SOURCE = pathlib.Path(os.environ["WEIR_SOURCE_ROOT"])
 HERE = SOURCE / "tests" / "install"
+VERSION = re.search(r"^ *version: '(.*)',$", (SOURCE / "meson.build").read_text(), re.M).group(1)
 STRICT = ["-Wall", "-Wextra", "-Wshadow", "-Wpedantic", "-Werror"]
 CLEAN_ENV = {k: v for k, v in os.environ.items() if not k.startswith(("PKG_CONFIG", "MESON"))}
 
@@ -98,7 +99,7 @@ class Installed:
 def files_installed(tree):
     expected = {
         "bin/weir", "include/weir/weir.h", "lib/libweir.a", "lib/libweir.so",
-        "lib/libweir.so.0", "lib/libweir.so.0.1.0", "lib/pkgconfig/weir.pc",
+        "lib/libweir.so.0", f"lib/libweir.so.{VERSION}", "lib/pkgconfig/weir.pc",
         "lib/cmake/weir/weir-config.cmake", "lib/cmake/weir/weir-config-version.cmake",
         "share/man/man1/weir.1", "share/man/man7/weir.7",
     }
@@ -126,7 +127,7 @@ def soname_and_links(tree):
     dynamic = run("readelf", "-d", tree.lib / "libweir.so")
     check("soname: [libweir.so.0]" in dynamic, dynamic)
     check(os.readlink(tree.lib / "libweir.so") == "libweir.so.0", "libweir.so")
-    check(os.readlink(tree.lib / "libweir.so.0") == "libweir.so.0.1.0", "libweir.so.0")
+    check(os.readlink(tree.lib / "libweir.so.0") == f"libweir.so.{VERSION}", "libweir.so.0")
     needed = set(re.findall(r"\(NEEDED\).*\[(\w+[\w-]*)\.", dynamic))
     extra = needed - {"liburcu-bp", "liburcu-common", "libxxhash", "libc", "ld-linux-x86-64",
                       "ld-linux-aarch64", "libpthread"}
@@ -160,7 +161,7 @@ def header_alone_is_clean(tree):
 def use_through_pkg_config(tree, source, compiler, standard, static):
     program = tree.build(compiler, standard, HERE / source, static)
     printed = tree.run_linked(program, static)
-    check(printed.endswith(": 0.1.0\n"), printed)
+    check(printed.endswith(f": {VERSION}\n"), printed)
 
 
 @test
@@ -187,7 +188,7 @@ def cxx11_through_pkg_config_static(tree):
 def pkg_config_needs_no_build_only_library(tree):
     words = tree.pkg_config("--static", "--libs", "--cflags")
     check("-lck" not in words and "-ljansson" not in words, " ".join(words))
-    check(tree.pkg_config("--modversion") == ["0.1.0"], "version")
+    check(tree.pkg_config("--modversion") == [VERSION], "version")
 
 
 @test
@@ -198,7 +199,7 @@ def c11_and_cxx11_through_cmake(tree):
     for name, language in (("use_c11", "C11"), ("use_cxx11", "C++11")):
         for kind in ("weir", "weir_static"):
             printed = tree.run_linked(build / f"{name}_{kind}", kind == "weir_static")
-            check(printed == f"{language}: 0.1.0\n", printed)
+            check(printed == f"{language}: {VERSION}\n", printed)
 
 
 @test
@@ -272,7 +273,7 @@ def examples_in_pages_compile(tree):
 @test
 def command_runs(tree):
     weir = tree.prefix / "bin" / "weir"
-    check("0.1.0" in run(weir, "--version"), "version")
+    check(run(weir, "--version") == f"weir {VERSION}\n", "version")
     run(weir, "check", "10/min burst 10")
 
 

@@ -1,61 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Events in time order, and requests over time in buckets. */
-#include "events.h"
+/* Requests over time, in buckets. */
 #include "timeline.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <cmocka.h>
 
 #define MINUTE INT64_C(60000000000)
-
-/* Sorted by time, and by key (which is the order of coming) within a time. */
-static void check_sorted(struct events *e, size_t count)
-{
-    uint64_t keys = 0;
-    events_sort(e);
-    assert_int_equal(e->count, count);
-    for (size_t i = 0; i < count; i++) {
-        keys += e->items[i].key;
-        assert_int_equal(e->items[i].offset_min, e->items[i].key % 100);
-        if (i == 0)
-            continue;
-        assert_true(e->items[i - 1].unix_ns <= e->items[i].unix_ns);
-        if (e->items[i - 1].unix_ns == e->items[i].unix_ns)
-            assert_true(e->items[i - 1].key < e->items[i].key);
-    }
-    assert_true(keys == (uint64_t)count * (count - 1) / 2 || count == 0);
-    events_free(e);
-}
-
-static void sorting_is_stable(void **state)
-{
-    (void)state;
-    static const size_t counts[] = {0, 1, 2, 3, 16, 17, 33, 100, 1000, 50000};
-    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
-        for (int shape = 0; shape < 5; shape++) {
-            struct events e = {0};
-            uint64_t random = 1;
-            for (uint32_t i = 0; i < counts[c]; i++) {
-                random = random * 6364136223846793005 + 1442695040888963407;
-                int64_t times[] = {
-                    i,                                            /* in order */
-                    (int64_t)counts[c] - i,                       /* in reverse */
-                    (int64_t)(random >> 60),                      /* few distinct */
-                    i + (int64_t)(random >> 59),                  /* nearly in order */
-                    (int64_t)(random >> 1) ^ INT64_C(0x7fffffff), /* any */
-                };
-                struct log_time time = {times[shape], (int16_t)(i % 100)};
-                events_put(&e, &time, i);
-            }
-            check_sorted(&e, counts[c]);
-        }
-    }
-}
 
 static void count_one(struct timeline *t, int64_t minute, bool allow)
 {
@@ -122,9 +77,8 @@ static void timelines_add_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sorting_is_stable),
         cmocka_unit_test(buckets_widen),
         cmocka_unit_test(timelines_add_up),
     };
-    return cmocka_run_group_tests_name("events", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("time line", tests, NULL, NULL);
 }

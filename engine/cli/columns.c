@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of cells, printed in aligned columns. */
-#include "table.h"
+#include "columns.h"
 
 #include "cli.h"
+#include "printable.h"
 
 #include <stdlib.h>
 
 #define GAP 2
 
-struct text *table_cell(struct table *t)
+struct text *columns_cell(struct columns *t)
 {
-    if (t->count % t->columns == 0)
-        t->cells = cli_resize(t->cells, t->count + t->columns, sizeof *t->cells);
+    if (t->count % t->per_row == 0)
+        t->cells = cli_resize(t->cells, t->count + t->per_row, sizeof *t->cells);
     struct text *cell = &t->cells[t->count++];
     *cell = (struct text){0};
     text_put(cell, "", 0);
     return cell;
 }
 
-static size_t column_width(const struct table *t, size_t column)
+static size_t column_width(const struct columns *t, size_t column)
 {
     size_t width = 0;
-    for (size_t i = column; i < t->count; i += t->columns) {
-        size_t cell = text_width(t->cells[i].data, t->cells[i].size);
+    for (size_t i = column; i < t->count; i += t->per_row) {
+        size_t cell = printable_width(t->cells[i].data, t->cells[i].size);
         width = cell > width ? cell : width;
     }
     return width;
 }
 
-static void print_row(const struct table *t, size_t row, const size_t *widths, FILE *out)
+static void print_row(const struct columns *t, size_t row, const size_t *widths, FILE *out)
 {
     size_t owed = 0; /* blanks before the next text */
-    for (size_t column = 0; column < t->columns; column++) {
-        const struct text *cell = &t->cells[row * t->columns + column];
-        size_t pad = widths[column] - text_width(cell->data, cell->size);
+    for (size_t column = 0; column < t->per_row; column++) {
+        const struct text *cell = &t->cells[row * t->per_row + column];
+        size_t pad = widths[column] - printable_width(cell->data, cell->size);
         if (t->right[column])
             owed += pad;
         if (cell->size > 0) {
@@ -45,24 +46,23 @@ static void print_row(const struct table *t, size_t row, const size_t *widths, F
     }
 }
 
-void table_print(const struct table *t, const char *indent, bool bold, FILE *out)
+void columns_print(const struct columns *t, bool bold, FILE *out)
 {
-    size_t widths[TABLE_COLUMNS];
-    for (size_t column = 0; column < t->columns; column++)
+    size_t widths[COLUMNS_MAX];
+    for (size_t column = 0; column < t->per_row; column++)
         widths[column] = column_width(t, column);
-    for (size_t row = 0; row < t->count / t->columns; row++) {
+    for (size_t row = 0; row < t->count / t->per_row; row++) {
         bool emphasis = bold && row == 0;
-        fputs(indent, out);
         fputs(emphasis ? "\033[1m" : "", out);
         print_row(t, row, widths, out);
         fputs(emphasis ? "\033[0m\n" : "\n", out);
     }
 }
 
-void table_free(struct table *t)
+void columns_free(struct columns *t)
 {
     for (size_t i = 0; i < t->count; i++)
         text_free(&t->cells[i]);
     free(t->cells);
-    *t = (struct table){0};
+    *t = (struct columns){0};
 }

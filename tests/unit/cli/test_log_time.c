@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Instants as logs write them, against instants computed elsewhere (date -u -d TEXT +%s). */
+/* Instants as logs write them and as we do, against instants computed elsewhere (date -u -d TEXT
+ * +%s). */
 #include "log_time.h"
 
 #include <setjmp.h>
@@ -55,6 +56,8 @@ static void rfc_3339(void **state)
     check("2015-05-17 10:05:03 UTC", 1431857103 * SECOND, 0);
     check("2015-05-17T18:05:03+08:00", 1431857103 * SECOND, 480);
     check("2015-05-17T18:05:03+0800", 1431857103 * SECOND, 480);
+    check("2015-05-17T18:05:03+08", 1431857103 * SECOND, 480);
+    check("2015-05-17T10:05:03-00", 1431857103 * SECOND, 0);
     check("2015-05-17T00:35:03-09:30", 1431857103 * SECOND, -570);
     check("2015-05-17T10:05:03-00:00", 1431857103 * SECOND, 0);
     check("2015-05-17T10:05:03.000000001Z", 1431857103 * SECOND + 1, 0);
@@ -144,6 +147,9 @@ static void zones(void **state)
     check_refused("2025-03-04 11:40:03.25", "a time without a zone");
     check_refused("2025-03-04T11:40:03 CET", "a time without a zone");
     check_refused("2025-03-04T11:40:03+1", "a time without a zone");
+    check_refused("2025-03-04T11:40:03+01:", "a time without a zone");
+    check_refused("2025-03-04T11:40:03+010", "a time without a zone");
+    check_refused("2025-03-04T11:40:03+24", "no such zone");
     check_refused("2025-03-04T11:40:03+24:00", "no such zone");
     check_refused("2025-03-04T11:40:03+01:60", "no such zone");
     check_refused("2025-03-04T11:40:03Zulu", "not a time");
@@ -166,13 +172,75 @@ static void no_times(void **state)
                         "a time without a zone");
 }
 
+static void take(struct text *t, const char *expected)
+{
+    assert_string_equal(t->data, expected);
+    assert_int_equal(t->size, strlen(expected));
+    text_free(t);
+}
+
+static void writing(void **state)
+{
+    (void)state;
+    static const struct {
+        struct log_time time;
+        const char *rfc3339, *plain;
+    } cases[] = {
+        {{0, 0}, "1970-01-01T00:00:00Z", "1970-01-01 00:00:00 +00:00"},
+        {{0, -60}, "1969-12-31T23:00:00-01:00", "1969-12-31 23:00:00 -01:00"},
+        {{1431857103250000000, 480}, "2015-05-17T18:05:03.25+08:00", "2015-05-17 18:05:03 +08:00"},
+        {{1709251199000000001, -210},
+         "2024-02-29T20:29:59.000000001-03:30",
+         "2024-02-29 20:29:59 -03:30"},
+        {{951782400000000000, 0}, "2000-02-29T00:00:00Z", "2000-02-29 00:00:00 +00:00"},
+        {{INT64_MAX, 0}, "2262-04-11T23:47:16.854775807Z", "2262-04-11 23:47:16 +00:00"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct text t = {0};
+        log_time_put_rfc3339(&t, &cases[i].time);
+        struct log_time back = {-1, -1};
+        if (cases[i].rfc3339[2] != '6' && cases[i].rfc3339[0] == '2') {
+            assert_null(log_time_read(t.data, t.size, &back));
+            assert_true(back.unix_ns == cases[i].time.unix_ns);
+            assert_int_equal(back.offset_min, cases[i].time.offset_min);
+        }
+        take(&t, cases[i].rfc3339);
+        log_time_put(&t, &cases[i].time, LOG_TIME_DATE | LOG_TIME_ZONE);
+        take(&t, cases[i].plain);
+        log_time_put(&t, &cases[i].time, LOG_TIME_DATE);
+        assert_int_equal(t.size, 19);
+        assert_memory_equal(t.data, cases[i].plain, 19);
+        text_free(&t);
+        log_time_put(&t, &cases[i].time, LOG_TIME_ZONE);
+        take(&t, cases[i].plain + 11);
+    }
+}
+
+static void days(void **state)
+{
+    (void)state;
+    const int64_t day = 86400 * SECOND;
+    struct log_time noon = {day / 2, 0}, last = {day - 1, 0}, next = {day, 0};
+    struct log_time other_zone = {day / 2, 60}, east = {day, 120}, same_east = {day + 1, 120};
+    assert_true(log_time_same_day(&noon, &last));
+    assert_false(log_time_same_day(&last, &next));
+    assert_false(log_time_same_day(&noon, &other_zone));
+    assert_true(log_time_same_day(&east, &same_east));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(common_log_format),    cmocka_unit_test(rfc_3339),
-        cmocka_unit_test(counts_since_1970),    cmocka_unit_test(leap_years_and_leap_seconds),
-        cmocka_unit_test(out_of_range),         cmocka_unit_test(zones),
-        cmocka_unit_test(bad_dates_and_clocks), cmocka_unit_test(no_times),
+        cmocka_unit_test(common_log_format),
+        cmocka_unit_test(rfc_3339),
+        cmocka_unit_test(counts_since_1970),
+        cmocka_unit_test(leap_years_and_leap_seconds),
+        cmocka_unit_test(out_of_range),
+        cmocka_unit_test(zones),
+        cmocka_unit_test(bad_dates_and_clocks),
+        cmocka_unit_test(no_times),
+        cmocka_unit_test(writing),
+        cmocka_unit_test(days),
     };
     return cmocka_run_group_tests_name("log times", tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Who a request is counted for: the --key argument, and the key of an event under it. */
-#include "keying.h"
+#include "key_choice.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#define SECRET_SIZE 192
-#define SECRET_SEED UINT64_C(0x77656972)
 
 /* A number up to `max` at the front. */
 static bool take_prefix(const char **text, unsigned max, unsigned *out)
@@ -22,14 +18,14 @@ static bool take_prefix(const char **text, unsigned max, unsigned *out)
     return true;
 }
 
-bool keying_parse(const char *text, struct keying *out)
+bool key_choice_parse(const char *text, struct key_choice *out)
 {
     static const struct {
         const char *name;
         enum log_field field;
     } plain[] = {{"user", LOG_USER}, {"method", LOG_METHOD}, {"path", LOG_PATH}};
 
-    *out = (struct keying){.prefix4 = KEYING_PREFIX4, .prefix6 = KEYING_PREFIX6};
+    *out = (struct key_choice){.prefix4 = KEY_CHOICE_PREFIX4, .prefix6 = KEY_CHOICE_PREFIX6};
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
         out->field = plain[i].field;
         if (strcmp(text, plain[i].name) == 0)
@@ -57,7 +53,7 @@ bool keying_parse(const char *text, struct keying *out)
     return *text == '\0';
 }
 
-void keying_apply(const struct keying *k, struct slice field, struct keyed *out)
+void key_choice_apply(const struct key_choice *k, struct slice field, struct client_key *out)
 {
     union address address;
     if (k->field == LOG_ADDRESS && address_read(field.data, field.size, &address)) {
@@ -68,19 +64,4 @@ void keying_apply(const struct keying *k, struct slice field, struct keyed *out)
         out->key = weir_key_bytes(k->engine, field.data, field.size);
         out->text = field;
     }
-}
-
-const uint8_t *keying_secret(void)
-{
-    static uint8_t secret[SECRET_SIZE];
-    uint64_t state = SECRET_SEED;
-    for (size_t i = 0; i < SECRET_SIZE; i += 8) {
-        uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-        z ^= z >> 31;
-        for (size_t byte = 0; byte < 8; byte++)
-            secret[i + byte] = (uint8_t)(z >> (8 * byte));
-    }
-    return secret;
 }

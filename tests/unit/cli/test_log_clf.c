@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Combined and common log lines, and the choice of a format from the first lines. */
+/* Combined and common log lines. */
 #include "log_lines.h"
 
 #define FRONT "192.0.2.1 - - [17/May/2015:10:05:03 +0000] "
@@ -116,42 +116,13 @@ static void nul_bytes(void **state)
     assert_memory_equal(event.key.data, "/a\0b", 4);
 }
 
-static void the_first_good_line_settles_the_format(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *line;
-        enum log_format format;
-        enum log_status status;
-    } cases[] = {
-        {LINE, LOG_COMBINED, LOG_EVENT},
-        {"{\"time\":1431857103,\"ip\":\"192.0.2.1\"}", LOG_JSON, LOG_EVENT},
-        {" {\"time\":1431857103,\"ip\":\"192.0.2.1\"}", LOG_JSON, LOG_EVENT},
-        {"time,ip", LOG_CSV, LOG_NOTHING},
-        {"\"ip\",\"Timestamp\"", LOG_CSV, LOG_NOTHING},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct log_reader r;
-        struct log_event event;
-        log_reader_init(&r, LOG_AUTO, LOG_ADDRESS, NULL);
-        expect_bad(&r, "garbage",
-                   "no JSON, no CSV header with a time, and as combined: no time in brackets");
-        expect_bad(&r, "{\"time\":1431857103}", "no member for the address");
-        assert_int_equal(r.format, LOG_AUTO);
-        assert_int_equal(log_read(&r, cases[i].line, strlen(cases[i].line), false, &event),
-                         cases[i].status);
-        assert_int_equal(r.format, cases[i].format);
-        log_reader_free(&r);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_combined_line), cmocka_unit_test(virtual_hosts),
         cmocka_unit_test(users),           cmocka_unit_test(requests),
         cmocka_unit_test(what_is_needed),  cmocka_unit_test(bad_lines),
-        cmocka_unit_test(nul_bytes),       cmocka_unit_test(the_first_good_line_settles_the_format),
+        cmocka_unit_test(nul_bytes),
     };
     return cmocka_run_group_tests_name("combined and common lines", tests, NULL, NULL);
 }

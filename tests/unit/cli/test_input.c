@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -215,6 +216,86 @@ static void broken_gzip(void **state)
     input_close(in);
 }
 
+static void append(const char *data, size_t size, const char *mode)
+{
+    gzFile file = gzopen(path, mode);
+    assert_non_null(file);
+    assert_int_equal(gzwrite(file, data, (unsigned)size), size);
+    assert_int_equal(gzclose(file), Z_OK);
+}
+
+static void gzip_members_are_one_text(void **state)
+{
+    (void)state;
+    input_close(input_of("\xef", 1, "wb"));
+    append("\xbb\xbfo", 3, "ab");
+    append("", 0, "ab");
+    append("ne\ntwo", 6, "ab");
+    append("\0\0\0\0\0", 5, "abT"); /* what tapes are padded with */
+    struct input *in = input_open(path);
+    expect_line(in, false, "one", 3, 1);
+    expect_line(in, false, "two", 3, 2);
+    expect_end(in);
+}
+
+/* Nothing is dropped in silence. */
+static void data_behind_gzip_is_an_error(void **state)
+{
+    (void)state;
+    static const char *const behind[] = {"three\n", "\0\0x", "\x1f", "\x1f\x8b", "\x1fx"};
+    static const size_t sizes[] = {6, 3, 1, 2, 2};
+    static const char *const errors[] = {
+        "data behind the gzip stream", "data behind the gzip stream",
+        "corrupt gzip data: it ends in the middle", "corrupt gzip data: it ends in the middle",
+        "corrupt gzip data: incorrect header check"};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct input_line line;
+        input_close(input_of("one\ntwo\n", 8, "wb"));
+        append(behind[i], sizes[i], "abT");
+        struct input *in = input_open(path);
+        expect_line(in, false, "one", 3, 1);
+        expect_line(in, false, "two", 3, 2);
+        assert_int_equal(input_next(in, false, &line), INPUT_ERROR);
+        assert_string_equal(input_error(in), errors[i]);
+        assert_int_equal(input_next(in, false, &line), INPUT_ERROR);
+        input_close(in);
+    }
+}
+
+/* A pipe gives one byte at a time: what is told by the first bytes must wait for them. */
+static void bytes_one_by_one(void **state)
+{
+    (void)state;
+    static const char text[] = "\xef\xbb\xbf"
+                               "one\r\n\0\0two\n\"three\n\"\"\"\n";
+    int saved = dup(STDIN_FILENO), ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_true(dup2(ends[0], STDIN_FILENO) == STDIN_FILENO);
+    close(ends[0]);
+    pid_t writer = fork();
+    assert_true(writer >= 0);
+    if (writer == 0) {
+        for (size_t i = 0; i < sizeof text - 1; i++) {
+            if (write(ends[1], &text[i], 1) != 1)
+                _exit(1);
+            usleep(500); /* a hint only: nothing depends on it */
+        }
+        _exit(0);
+    }
+    close(ends[1]);
+    struct input *in = input_open("-");
+    assert_non_null(in);
+    expect_line(in, true, "one", 3, 1);
+    expect_line(in, true, "two", 3, 2);
+    expect_line(in, true, "\"three\n\"\"\"", 10, 3);
+    expect_end(in);
+    int status = -1;
+    assert_true(waitpid(writer, &status, 0) == writer);
+    assert_int_equal(status, 0);
+    assert_true(dup2(saved, STDIN_FILENO) == STDIN_FILENO);
+    close(saved);
+}
+
 static void what_cannot_be_read(void **state)
 {
     (void)state;
@@ -231,9 +312,15 @@ static void what_cannot_be_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(line_ends),           cmocka_unit_test(lines_across_blocks),
-        cmocka_unit_test(long_lines_are_cut),  cmocka_unit_test(quotes_join_lines),
-        cmocka_unit_test(an_open_quote_ends),  cmocka_unit_test(broken_gzip),
+        cmocka_unit_test(line_ends),
+        cmocka_unit_test(lines_across_blocks),
+        cmocka_unit_test(long_lines_are_cut),
+        cmocka_unit_test(quotes_join_lines),
+        cmocka_unit_test(an_open_quote_ends),
+        cmocka_unit_test(broken_gzip),
+        cmocka_unit_test(gzip_members_are_one_text),
+        cmocka_unit_test(data_behind_gzip_is_an_error),
+        cmocka_unit_test(bytes_one_by_one),
         cmocka_unit_test(what_cannot_be_read),
     };
     return cmocka_run_group_tests_name("input", tests, make_path, remove_path);

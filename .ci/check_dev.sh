@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+# Checks of `dev` itself, as functions that print what is wrong. Sourced by lint.sh.
+
+# refused WORDS PATTERN: ./dev with these words ends with status 2 and says so.
+refused() {
+    local output status=0
+    # shellcheck disable=SC2086 # the words are several arguments
+    output=$(./dev $1 2>&1) || status=$?
+    if ((status != 2)) || [[ $output != *"$2"* ]]; then
+        printf './dev %s: status %d, %s\n' "$1" "$status" "$output"
+        return 1
+    fi
+}
+
+wrong_usage_is_refused() {
+    local status=0
+    refused 'tset' 'unknown command tset' || status=1
+    refused 'run x' 'run takes no argument' || status=1
+    refused 'lint x' 'lint takes no argument' || status=1
+    refused 'package x' 'package takes no argument' || status=1
+    refused 'help x' 'help takes no argument' || status=1
+    refused 'test gcc x' 'unknown configuration x' || status=1
+    refused 'fuzz' 'for how many seconds' || status=1
+    refused 'fuzz 1 policy_text x' 'unknown target x' || status=1
+    refused 'fuzz 1 ../fuzz/fuzz_input' 'unknown target' || status=1
+    refused 'bench --json' '--json needs a file' || status=1
+    return $status
+}
+
+# The last line of `dev test`, whatever was skipped.
+test_ends_with_the_counts() {
+    local last
+    last=$(
+        . .ci/test.sh
+        run_configuration() { ((passed += 2, failed += 1, skipped += 3)); }
+        run_tests any || true
+    )
+    last=${last##*$'\n'}
+    [[ $last == '2 passed, 1 failed' ]] || {
+        printf 'the last line is: %s\n' "$last"
+        return 1
+    }
+}
+
+build_errors_are_shown() {
+    local log=.build/check-errors.log shown
+    printf 'ninja: Entering directory\nninja: error: loading build.ninja\n' >"$log"
+    shown=$(show_build_errors "$log")
+    rm -f "$log"
+    [[ $shown == *'ninja: error: loading'* ]] || {
+        printf 'shown is: %s\n' "$shown"
+        return 1
+    }
+}

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: MIT
+"""`weir` as people meet it: errors, tables, terminals, `weir check`. Prints TAP.
+
+usage: test_command.py WEIR MAKE_SAMPLE
+"""
+
+import fcntl
+import gzip
+import json
+import os
+import pty
+import re
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import replay_model as model
+from command import (GOOD, POLICIES, Skip, WEIR, equal, expect_error, folder, limits, main, path_of,
+                     sample_data, test, wait_until_asleep, wait_until_read, weir)
+
+# ---- errors --------------------------------------------------------------------------------
+
+
+@test
+def wrong_usage():
+    log = path_of("good.log", GOOD)
+    one = ("--limit", "1/s")
+    expect_error(2, "unknown command fetsch", "fetsch")
+    expect_error(2, "unknown option --halp ", "--halp")
+    expect_error(2, "unknown option --lmit ", "replay", "--lmit", "1/s", log)
+    expect_error(2, "unknown option --lmit=1/s ", "replay", "--lmit=1/s", log)
+    expect_error(2, "unknown option -x ", "replay", *one, log, "-x")
+    expect_error(2, "--top needs a value", "replay", *one, log, "--top")
+    expect_error(2, "unknown option --json=1 ", "replay", *one, "--json=1", log)
+    expect_error(2, "a FILE is needed", "replay", *one)
+    expect_error(2, 'one FILE at a time, "b"', "replay", *one, log, "b")
+    expect_error(2, "at least one --limit is needed", "replay", log)
+    expect_error(2, "--format xml: auto, combined", "replay", *one, "--format", "xml", log)
+    expect_error(2, "--key ip/33: ip, ip/BITS", "replay", *one, "--key", "ip/33", log)
+    expect_error(2, "--top -1: a whole number from 0", "replay", *one, "--top=-1", log)
+    expect_error(2, "--top 5x: a whole number", "replay", *one, "--top", "5x", log)
+    expect_error(2, "--threads 0: a whole number from 1", "replay", *one, "--threads", "0", log)
+    expect_error(2, "--threads needs a FILE", "replay", *one, "--threads", "2", "-")
+    expect_error(2, "--max-keys is for a stream", "replay", *one, "--max-keys", "2", log)
+    expect_error(2, "--max-keys 0: a whole number", "replay", *one, "--max-keys", "0", "-")
+    expect_error(2, "times 2 limits is more than an engine holds", "replay", *one, *one,
+                 "--max-keys", "4294967294", "-")
+    expect_error(2, "a policy is needed", "check")
+    expect_error(2, "unknown option --jason", "check", "--jason", "1/s")
+    expect_error(2, 'one policy at a time, "burst"', "check", "1/s", "burst", "5")
+    equal(weir().returncode, 2, "no command")
+
+
+@test
+def unusable_input():
+    one = ("replay", "--limit", "1/s")
+    expect_error(2, "nowhere.log: No such file", *one, "/nonexistent/nowhere.log")
+    expect_error(2, "Is a directory", *one, folder.name)
+    expect_error(2, "no line could be read", *one, path_of("empty.log", b""))
+    expect_error(2, "-: no line could be read", *one, "-")
+    expect_error(2, "no line could be read", *one, path_of("blank.log", b"\n\r\n\n"))
+    expect_error(2, "no line could be read", *one, path_of("garbage.log", b"a\nb\n"), lines=3)
+    squeezed = gzip.compress(GOOD * 1000)
+    expect_error(2, "corrupt gzip data: it ends in the middle", *one,
+                 path_of("short.gz", squeezed[:-30]))
+    broken = squeezed[:-6] + b"\x5a" + squeezed[-5:]
+    expect_error(2, "corrupt gzip data: incorrect data check", *one, path_of("crc.gz", broken))
+    mixed = gzip.compress(GOOD * 100) + GOOD * 100
+    expect_error(2, r"mixed\.gz: data behind the gzip stream", *one, path_of("mixed.gz", mixed))
+    expect_error(2, "-: data behind the gzip stream", *one, "-", data=mixed)
+    expect_error(2, "good.log:1: fields of this format have no names", *one, "--key=field:x",
+                 path_of("good.log", GOOD))
+    expect_error(2, "no column for the time", *one, "--format=csv", path_of("a.csv", b"ip,x\n"))
+    no_x = (*one, "--key=field:x", path_of("b.csv", b"ip,time\n"))
+    expect_error(2, 'b.csv:1: the CSV header has no column "x"', *no_x, "--format=csv")
+    expect_error(2, 'b.csv:1: line skipped: the CSV header has no column "x"', *no_x, lines=2)
+
+
+@test
+def policies_that_do_not_parse_show_the_place():
+    log = path_of("good.log", GOOD)
+    for command in (["replay", log, "--limit"], ["check"]):
+        for text, at in [("10/mix", 3), ("10/min burst", 12), ("", 0), ("ten/s", 0),
+                         ("10/s\tburst\tx", 11)]:
+            error = expect_error(2, "not a policy\n", *command, text, lines=3)
+            _, line, caret = error.splitlines()
+            shown_at = at + 3 * text[:at].count("\t")
+            equal(line, "  " + text.replace("\t", "\\x09"), "the text")
+            equal(caret, " " * (2 + shown_at) + "^", f"the caret of {text!r}")
+        expect_error(2, "a number is too large", *command, "99999999999999999999/s", lines=3)
+        expect_error(2, '"10/s burst 18446744073709551614" cannot be kept exactly', *command,
+                     "10/s burst 18446744073709551614")
+
+
+@test
+def output_that_cannot_be_written():
+    log = path_of("good.log", GOOD)
+    for arguments in (["replay", "--limit=1/s", log], ["replay", "--json", "--limit=1/s", log],
+                      ["check", "1/s"], ["--help"], ["--version"]):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([WEIR, *arguments], stdout=full, stderr=subprocess.PIPE,
+                                  check=False)
+        equal(done.returncode, 1, f"status of {arguments}")
+        assert b"No space left on device" in done.stderr, done.stderr
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run([WEIR, "check", "1/s"], stdout=write_end, stderr=subprocess.PIPE,
+                          check=False)
+    os.close(write_end)
+    equal((done.returncode, done.stderr), (-signal.SIGPIPE, b""), "a closed pipe")
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run([WEIR, "check", "1/s"], stdout=write_end, stderr=subprocess.PIPE,
+                          check=False, restore_signals=False)
+    os.close(write_end)
+    equal((done.returncode, done.stderr), (1, b""), "a closed pipe with SIGPIPE ignored")
+
+
+@test
+def arguments_reach_no_terminal_unescaped():
+    nasty = "\x1b[31m\u202e\u00e9\udcff"
+    shown = r"\\x1b\[31m\\xe2\\x80\\xae\u00e9\\xff"
+    one = ("--limit", "1/s")
+    for arguments in ((nasty,), ("--" + nasty,), ("check", "1/s", nasty), ("check", "--" + nasty),
+                      ("replay", *one, nasty), ("replay", *one, "--key", nasty, "-"),
+                      ("replay", *one, "--format", nasty, "-"), ("replay", *one, "-", nasty),
+                      ("replay", *one, "--top", nasty, "-"), ("replay", *one, "--" + nasty)):
+        error = expect_error(2, shown, *arguments)
+        assert "\x1b" not in error and "\u202e" not in error, error
+    done = weir("replay", *one, path_of("\x1b]0;x", b"bad \x1b[31m\n" + GOOD))
+    equal(done.returncode, 0, "status")
+    assert b"\x1b" not in done.stderr and b"\\x1b]0;x:1: line skipped" in done.stderr, done.stderr
+
+
+def bound_memory():
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 28, 1 << 28))
+
+
+@test
+def memory_that_cannot_be_had():
+    if weir("--version", preexec_fn=bound_memory).returncode != 0:
+        raise Skip("a build with a sanitizer reserves more than the bound before it starts")
+    done = weir("replay", "--limit=1/s", "--max-keys=100000000", "-", data=GOOD,
+                preexec_fn=bound_memory)
+    equal(done.returncode, 2, "status")
+    assert re.search(rb"cannot open an engine for 100000000 keys under 1 limits: ",
+                     done.stderr), done.stderr
+
+
+# ---- terminals -----------------------------------------------------------------------------
+
+
+def on_terminal(*arguments, columns=100, env=None, chunks=None):
+    """What a terminal of so many columns gets, stdout and stderr in one.
+
+    A stream is given as chunks of stdin: each is written when the one before was taken, and
+    longer than the time between two lines of progress ago.
+    """
+    environment = dict(os.environ, LC_ALL="C.UTF-8", TERM="xterm")
+    environment.pop("NO_COLOR", None)
+    environment.update(env or {})
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 25, columns, 0, 0))
+    child = subprocess.Popen([WEIR, *arguments], stdin=subprocess.PIPE, stdout=theirs,
+                             stderr=theirs, env=environment)
+    os.close(theirs)
+    for chunk in chunks or []:
+        child.stdin.write(chunk)
+        child.stdin.flush()
+        wait_until_read(child.stdin)
+        time.sleep(0.15)
+    child.stdin.close()
+    printed = b""
+    while True:
+        try:
+            got = os.read(ours, 65536)
+        except OSError:  # how a terminal says that the other end is closed
+            break
+        if not got:
+            break
+        printed += got
+    os.close(ours)
+    equal(child.wait(), 0, f"status, {printed}")
+    return printed.decode().replace("\r\n", "\n")
+
+
+@test
+def progress_is_shown_and_taken_away():
+    text = on_terminal("replay", "--limit=1/h", "-", chunks=[GOOD * 3000, GOOD * 3000])
+    shown = re.match(r"(\r[\d,]+ lines, [\d,]+ a second\x1b\[K)+\r\x1b\[K6,000 requests ", text)
+    assert shown, text[:300]
+    bad = on_terminal("replay", "--limit=1/h", "-", chunks=[GOOD * 3000, GOOD * 3000 + b"bad\n"])
+    assert "\r\x1b[Kweir replay: -:6001: line skipped" in bad, bad[:300]
+    equal(weir("replay", "--limit=1/h", "-", data=GOOD * 9000).stderr, b"", "no terminal")
+
+
+@test
+def emphasis_is_for_terminals_that_want_it():
+    log = path_of("good.log", GOOD * 3)
+    arguments = ("replay", "--limit=1/h", log)
+    text = on_terminal(*arguments)
+    assert re.search(r"^\x1b\[1mpolicy +allowed .*first denied\x1b\[0m$", text, re.M), text
+    equal(text.count("\x1b[1m"), 2, "bold lines")
+    plain = weir(*arguments).stdout.decode()
+    assert "\x1b" not in plain, plain
+    for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        equal(on_terminal(*arguments, env=env), plain, env)
+    equal(on_terminal(*arguments, env={"NO_COLOR": ""}), text, "NO_COLOR is empty")
+
+
+@test
+def columns_follow_the_window():
+    log = path_of("sample.log", sample_data)
+    # 361 minutes in what 17 columns of names leave
+    for columns, minutes in ((60, 9), (100, 5), (200, 2), (20, 16), (0, 5)):
+        text = on_terminal("replay", "--limit=10/min", log, columns=columns)
+        assert f"one column is {minutes} min, " in text, (columns, text)
+        rows = [line for line in text.splitlines() if "  offered  " in line]
+        equal([len(row) for row in rows], [17 + -(-361 // minutes)], f"{columns} columns")
+
+
+def take_interrupts():
+    """What runs in the background has them ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@test
+def an_interrupt_reports_what_was_counted():
+    for lines in (0, 10):
+        child = subprocess.Popen([WEIR, "replay", "--json", "--limit=1/h", "-"],
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, preexec_fn=take_interrupts)
+        # an unfinished line is not counted
+        child.stdin.write(GOOD * lines + GOOD[:40] * (lines > 0))
+        child.stdin.flush()
+        wait_until_asleep(child)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate()
+        equal((child.returncode, err), (130, b""), "status and messages")
+        equal(json.loads(out)["requests"] if out else 0, lines, "requests")
+
+
+# ---- what people read ----------------------------------------------------------------------
+
+
+@test
+def the_table():
+    data = b"".join(GOOD.replace(b"10:05:03", b"%02d:%02d:00" % (10 + i // 60, i % 60))
+                    for i in range(1200) for _ in range(1 + i % 3) if i < 120)
+    done = weir("replay", "--limit=1/min", "--limit=1/h burst 1000", path_of("table.log", data))
+    text = done.stdout.decode()
+    lines = text.splitlines()
+    equal(lines[0], "240 requests \u00b7 1 key (ip) \u00b7 2015-05-17 10:00:00 to "
+                    "11:59:00 +00:00 (1 h 59 min) \u00b7 0 lines skipped", "head")
+    equal(lines[2:5], [
+        "policy          allowed  denied  denied %  keys  keys denied  first denied",
+        "1/min               120     120   50.00 %     1            1  2015-05-17 10:01:00",
+        "1/h burst 1000      240       0    0.00 %     1            0  never"], "limits")
+    equal(lines[6:9], ["most denied  allowed  denied", "under 1/min",
+                       "  192.0.2.1      120     120"], "top")
+    equal(lines[10], "over time: one column is 2 min, full height 5 requests", "scale")
+    offered = lines[11].split("offered  ")[1]
+    equal(len(offered), 60, "columns")
+    equal(offered[:6], "\u2585\u2587\u2588" * 2, "3, 4 and 5 of 5 requests")
+    assert lines[12].endswith("  " + "\u2584" * 60), lines[12]
+    plain = weir("replay", "--limit=1/min", path_of("table.log", data),
+                 env={"LC_ALL": "C", "LANG": "C"}).stdout
+    assert plain.isascii()
+    assert b"240 requests | 1 key (ip) | " in plain
+    assert b"offered  +#@+#@" in plain, plain
+
+
+@test
+def the_head_says_when():
+    for first, last, shown in [
+            (b"17/May/2015:10:05:03 +0000", b"17/May/2015:10:05:03 +0000",
+             "2015-05-17 10:05:03 to 10:05:03 +00:00 (0 s)"),
+            (b"17/May/2015:23:59:59 +0000", b"18/May/2015:00:00:00 +0000",
+             "2015-05-17 23:59:59 to 2015-05-18 00:00:00 +00:00 (1 s)"),
+            (b"17/May/2015:10:05:03 +0000", b"17/May/2015:12:06:03 +0200",
+             "2015-05-17 10:05:03 +00:00 to 2015-05-17 12:06:03 +02:00 (1 min)")]:
+        data = b"".join(GOOD.replace(b"17/May/2015:10:05:03 +0000", at) for at in (first, last))
+        head = weir("replay", "--limit=1/s", path_of("when.log", data)).stdout.decode()
+        assert f" \u00b7 {shown} \u00b7 " in head.splitlines()[0], head
+
+
+@test
+def the_readme_shows_what_the_sample_gives():
+    with open(os.path.join(os.environ["WEIR_SOURCE_ROOT"], "README.md"), encoding="utf-8") as file:
+        quoted = re.search(r"^    [\d,]+ requests \u00b7 (?:.*\n)(?:    .*\n|\n)*", file.read(),
+                           re.MULTILINE).group(0)
+    printed = weir("replay", *limits(POLICIES), path_of("sample.log", sample_data))
+    lines = iter(printed.stdout.decode().splitlines())
+    shown = [line[4:] for line in quoted.splitlines() if line.strip()]
+    assert len(shown) > 5, shown
+    for line in shown:
+        assert any(line == found for found in lines), f"not printed, or not there: {line!r}"
+
+
+@test
+def check_in_words():
+    expected = {
+        "10/min burst 20": ["10/min burst 20", "at most 20 requests at once",
+                            "then one every 6 s, 10 per minute for ever after",
+                            "empty to full in 2 min",
+                            "kept exactly: a unit is 1 ns, a request takes 6,000,000,000",
+                            "room for a debt of at least 135 days, 1,944,000 requests"],
+        "3/s": ["3/s", "at most 3 requests at once",
+                "then one about every 333.333333 ms, 3 per second for ever after",
+                "empty to full in 1 s",
+                "kept exactly: a unit is about 0.333 ns, a request takes 1,000,000,000",
+                "room for a debt of at least 135 days, 34,992,000 requests"],
+        "0/s burst 5": ["0/s burst 5", "at most 5 requests at once",
+                        "after these none ever again: nothing accrues at rate 0"],
+        "unlimited": ["unlimited", "every request, at any rate; nothing is recorded"],
+        "50/s pace": ["50/s pace slack 0", "requests at least 20 ms apart, 50 per second",
+                      "after a quiet time none may catch up: one at once, never two"],
+        "50/s pace slack 10": ["50/s pace slack 10",
+                               "requests at least 20 ms apart, 50 per second",
+                               "after a quiet time up to 10 may catch up: at most 11 requests "
+                               "at once"],
+        "1000/s refill 100ms burst 500": [
+            "1000/s refill 100ms burst 500", "at most 500 requests at once",
+            "then tokens for 1,000 per second, in lumps of 100 at every multiple of 100 ms of "
+            "the clock", "empty to full in 500 ms at most"],
+        "7/s refill 200ms burst 1": [
+            "7/s refill 200ms burst 1", "at most 1 request at once",
+            "then tokens for 7 per second, in lumps of 1 or 2 at every multiple of 200 ms of the "
+            "clock", "a lump is more than the bucket holds: the rest of it is lost"],
+        "5/s burst 0": ["5/s burst 0", "no request at all: the bucket holds no token"],
+    }
+    for text, wanted in expected.items():
+        done = weir("check", text)
+        equal((done.returncode, done.stderr), (0, b""), text)
+        lines = [line.strip() for line in done.stdout.decode().splitlines()]
+        equal(lines[:len(wanted)], wanted, text)
+    rounded = weir("check", "17/min").stdout.decode()
+    assert "kept to less than one unit early or late, never adding up: a unit is " in rounded
+
+
+@test
+def check_in_json():
+    equal(json.loads(weir("check", "--json", "10/min burst 20").stdout),
+          {"policy": "10/min burst 20", "kind": "token bucket", "limit": 10,
+           "period_ns": 60 * model.NS, "burst": 20, "interval_ns": 6 * model.NS,
+           "empty_to_full_ns": 120 * model.NS, "exact": True, "unit_ns": 1,
+           "units_per_request": 6 * model.NS, "debt_at_least": 1944000}, "token bucket")
+    equal(json.loads(weir("check", "unlimited", "--json").stdout),
+          {"policy": "unlimited", "kind": "unlimited"}, "unlimited")
+    report = json.loads(weir("check", "--json", "17/min pace slack 2").stdout)
+    equal((report["kind"], report["burst"], report["exact"]), ("pacer", 3, False), "pacer")
+    assert abs(report["interval_ns"] - 60e9 / 17) < 1
+    report = json.loads(weir("check", "--json", "--", "5/s refill 1s").stdout)
+    equal((report["kind"], report["tick_ns"]), ("refill bucket", model.NS), "refill")
+
+
+@test
+def help_and_version():
+    for arguments in (["--help"], ["replay", "--help"], ["check", "--help"],
+                      ["replay", "--limit", "1/s", "--help"]):
+        done = weir(*arguments)
+        equal((done.returncode, done.stderr), (0, b""), arguments)
+        assert done.stdout.startswith(b"usage: weir"), done.stdout
+    assert re.fullmatch(rb"weir \d+\.\d+\.\d+\n", weir("--version").stdout)
+
+
+sys.exit(main())
