@@ -62,8 +62,8 @@ inline bool holds(const ratio &r, const std::map<std::string, double> &medians)
     auto numerator = medians.find(r.numerator);
     auto denominator = medians.find(r.denominator);
     if (numerator == medians.end() || denominator == medians.end()) {
-        std::printf("not measured: %s\n", r.what);
-        return true; /* filtered out by an option */
+        std::printf("MISSED %s: not measured\n", r.what);
+        return false;
     }
     double value = numerator->second / denominator->second;
     bool ok = value <= r.at_most;

@@ -41,9 +41,15 @@ static inline uint64_t weir_add_relaxed(struct weir_atomic_u64 *a, uint64_t valu
     return __atomic_fetch_add(&a->value, value, __ATOMIC_RELAXED);
 }
 
-static inline uint64_t weir_add_acq_rel(struct weir_atomic_u64 *a, uint64_t value)
+static inline bool weir_cas_relaxed(struct weir_atomic_u64 *a, uint64_t *expected, uint64_t desired)
 {
-    return __atomic_fetch_add(&a->value, value, __ATOMIC_ACQ_REL);
+    return __atomic_compare_exchange_n(&a->value, expected, desired, false, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED);
+}
+
+static inline uint64_t weir_add_release(struct weir_atomic_u64 *a, uint64_t value)
+{
+    return __atomic_fetch_add(&a->value, value, __ATOMIC_RELEASE);
 }
 
 static inline uint64_t weir_load_acquire(const struct weir_atomic_u64 *a)
@@ -68,7 +74,6 @@ static inline void weir_max_relaxed(struct weir_atomic_u64 *a, uint64_t value)
 
 /* Pointers, of any object type: `slot` is a T ** whose target is only touched through these. */
 #define weir_pointer_load_acquire(slot)         __atomic_load_n((slot), __ATOMIC_ACQUIRE)
-#define weir_pointer_load_relaxed(slot)         __atomic_load_n((slot), __ATOMIC_RELAXED)
 #define weir_pointer_store_release(slot, value) __atomic_store_n((slot), (value), __ATOMIC_RELEASE)
 #define weir_pointer_exchange_acq_rel(slot, value)                                                 \
     __atomic_exchange_n((slot), (value), __ATOMIC_ACQ_REL)
@@ -76,7 +81,10 @@ static inline void weir_max_relaxed(struct weir_atomic_u64 *a, uint64_t value)
     __atomic_compare_exchange_n((slot), (expected), (desired), false, __ATOMIC_ACQ_REL,            \
                                 __ATOMIC_ACQUIRE)
 
-/* Between two tries of a compare-and-swap: longer with each loss, up to 64 stalls (about 2 us). */
+/*
+ * Between two tries of a compare-and-swap: longer with each loss, up to 64 stalls (about 2 us).
+ * ck_backoff_eb doubles up to a million turns of an empty loop; here a lost race is a short one.
+ */
 static __attribute__((noinline, cold, unused)) void weir_pause(unsigned *losses)
 {
     unsigned stalls = 1U << (*losses < 6 ? *losses : 6);

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-static const struct weir_reader no_chain = {NULL, true};
-
 /* The public word is 8 bytes of the same layout; all its accesses go through here. */
 static inline struct weir_atomic_u64 *word_of(struct weir_cell *c)
 {
@@ -29,8 +27,7 @@ int weir_meter_init(struct weir_meter *m, const struct weir_policy *policy, weir
         return error;
     meter.mark = WEIR_CELL_MARK;
     meter.span = WEIR_CELL_SPAN;
-    weir_algorithm_set_origin(&meter, (int64_t)weir_algorithm_grain(&meter, origin),
-                              WEIR_CELL_LINE_MAX);
+    weir_algorithm_start(&meter, origin, WEIR_CELL_LINE_MAX);
     *m = meter;
     return 0;
 }
@@ -49,8 +46,9 @@ static inline __attribute__((always_inline)) struct weir_result cell_reserve(
     struct weir_instant at;
     if (!weir_algorithm_instant(m, now, &at))
         weir_algorithm_instant_clamped(m, now, &at);
-    const struct weir_operation op = {WEIR_ADMIT, n, max_wait, 0};
+    const struct weir_operation op = {WEIR_ADMIT, n, max_wait, 0, 0};
     struct weir_step step;
+    struct weir_reader no_chain = {NULL, 0, false};
     weir_slot_apply(word_of(c), m, &no_chain, &op, &at, &step);
     if (out != NULL)
         weir_result_reservation(&step, m, now, out);
@@ -79,8 +77,9 @@ uint64_t weir_cell_cancel(struct weir_cell *c, const struct weir_meter *m,
         return 0;
     struct weir_instant at;
     weir_algorithm_instant_clamped(m, now, &at);
-    const struct weir_operation op = {WEIR_CANCEL, n, 0, r->slot};
+    const struct weir_operation op = {WEIR_CANCEL, n, 0, r->slot, r->origin};
     struct weir_step step;
+    struct weir_reader no_chain = {NULL, 0, false};
     weir_slot_apply(word_of(c), m, &no_chain, &op, &at, &step);
     return step.count;
 }

@@ -10,11 +10,18 @@
  *   engine closes:  orphan -> freed, owned -> closed
  *   thread starts:  orphan -> owned
  *
+ * Orders: a block's counts and its place in the set's list are published by the release of a push
+ * or of an owner's end, and read after the acquire of a walk or of an adoption. Without them a new
+ * owner could start from older counts than its predecessor left.
+ *
+ * Not guaranteed: counts of one instant. A reader sees each counter as some past instant left it.
+ *
  * Process-wide state: one pthread key, made at the first block, and a serial number per set, by
  * which a thread's cache tells an engine from a later one at the same address.
  */
 #include "counters.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -148,7 +155,7 @@ static struct block *without_closed(struct block *list)
 }
 
 /* The thread's block for the set: one that it has, an orphan, or a new one. NULL: no memory. */
-static __attribute__((noinline)) struct block *find_block(struct weir_counter_set *set)
+static struct block *find_block(struct weir_counter_set *set)
 {
     pthread_once(&key_once, make_key);
     if (!key_made)
@@ -171,12 +178,13 @@ static __attribute__((noinline)) struct block *find_block(struct weir_counter_se
     return b;
 }
 
-struct weir_counter_row *weir_counters_rows(struct weir_counter_set *set, bool *shared)
+/* A thread's first call on this engine, or its first after one on another. */
+static __attribute__((noinline)) struct weir_counter_row *first_rows(struct weir_counter_set *set,
+                                                                     bool *shared)
 {
-    *shared = false;
-    if (__builtin_expect(cache.set == set->serial, 1))
-        return cache.block->rows;
+    int saved = errno;
     struct block *b = find_block(set);
+    errno = saved; /* the caller's */
     if (b == NULL) {
         *shared = true;
         return set->shared;
@@ -184,6 +192,14 @@ struct weir_counter_row *weir_counters_rows(struct weir_counter_set *set, bool *
     cache.set = set->serial;
     cache.block = b;
     return b->rows;
+}
+
+struct weir_counter_row *weir_counters_rows(struct weir_counter_set *set, bool *shared)
+{
+    *shared = false;
+    if (__builtin_expect(cache.set == set->serial, 1))
+        return cache.block->rows;
+    return first_rows(set, shared);
 }
 
 static void add_row(const struct weir_counter_row *row, struct weir_counter_sums *sums)

@@ -5,7 +5,7 @@
  *   begin    enter a read section, load the limit's settings, tell where `now` is on their line
  *   locate   find the key's slot, or claim one where the operation may write
  *   apply    the slot's loop; again with newer settings where a word is of an unknown generation
- *   end      leave the section
+ *   answer   describe what came of it, count it, leave the section
  *
  * A key that has no place and gets none (the table is full) follows when_full: the limit's
  * overflow word stands in for its slot, or the operation runs on a word of nobody's, which is
@@ -13,9 +13,13 @@
  * for a key without a slot they answer what the same call with a claim would be based on.
  */
 #include "limiter.h"
+
 #include "rcu.h"
 #include "result.h"
 #include "slot/slot.h"
+
+#include <errno.h>
+#include <string.h>
 
 /* So that the verb is a constant in each caller and the dispatch on it folds away. */
 #define WEIR_INLINE static inline __attribute__((always_inline))
@@ -32,6 +36,8 @@ struct call {
     struct weir_instant at;
     struct weir_step step;
     bool overflow; /* the key has no place */
+    struct weir_settings
+        *aside; /* of a question: where an origin of its own may be put; else NULL */
 };
 
 /* Enters a read section and finds the settings. False: bad limit, and no section was entered. */
@@ -44,6 +50,7 @@ WEIR_INLINE bool begin(struct call *c, struct weir *w, int limit, weir_ns now)
     c->limit = (unsigned)limit;
     c->now = now;
     c->overflow = false;
+    c->aside = NULL;
     weir_read_begin();
     c->s = weir_pointer_load_acquire(&c->l->settings); /* pairs with their publication */
     if (__builtin_expect(!weir_algorithm_instant(&c->s->meter, now, &c->at), 0)) {
@@ -56,37 +63,56 @@ WEIR_INLINE bool begin(struct call *c, struct weir *w, int limit, weir_ns now)
     return true;
 }
 
-WEIR_INLINE void end(void)
+/* The same for a question: a `now` that is not on the line is told from settings of its own, which
+   nobody else sees, so that asking changes nothing. */
+static bool begin_aside(struct call *c, struct weir *w, int limit, weir_ns now,
+                        struct weir_settings *aside)
 {
-    weir_read_end();
+    c->w = w;
+    c->l = weir_limit_at(w, limit);
+    if (c->l == NULL)
+        return false;
+    c->limit = (unsigned)limit;
+    c->now = now;
+    c->overflow = false;
+    c->aside = aside;
+    weir_read_begin();
+    c->s = weir_pointer_load_acquire(&c->l->settings); /* pairs with their publication */
+    if (!weir_algorithm_instant(&c->s->meter, now, &c->at))
+        c->s = weir_settings_aside(w, c->s, now, &c->at, aside);
+    return true;
 }
 
-/* Newer settings after a word of an unknown generation; the newest: such a word is unused. */
+/* Looks up a word of an unknown generation: newer settings, or none newer. The word was loaded with
+   acquire, so that the settings it was written under, or newer ones, are seen here. */
 static __attribute__((noinline)) void reload(struct call *c, struct weir_reader *reader)
 {
     const struct weir_settings *next = weir_pointer_load_acquire(&c->l->settings);
-    if (next == c->s) {
-        reader->unknown_is_unused = true;
+    reader->newest = next == c->s || (c->s == c->aside && next == c->s->previous);
+    if (reader->newest)
         return;
-    }
-    c->s = weir_settings_settle(c->w, c->l, next, c->now, &c->at);
+    if (c->aside == NULL)
+        c->s = weir_settings_settle(c->w, c->l, next, c->now, &c->at);
+    else if (weir_algorithm_instant(&next->meter, c->now, &c->at))
+        c->s = next;
+    else
+        c->s = weir_settings_aside(c->w, next, c->now, &c->at, c->aside);
     reader->settings = c->s;
-    reader->unknown_is_unused = false;
 }
 
 WEIR_INLINE void apply_to(struct call *c, struct weir_atomic_u64 *word,
                           const struct weir_operation *op)
 {
-    struct weir_reader reader = {c->s, false};
+    struct weir_reader reader = {c->s, 0, false};
     while (!weir_slot_apply(word, &c->s->meter, &reader, op, &c->at, &c->step))
         reload(c, &reader);
 }
 
-/* The operation on a key that has no slot: when_full where it gets none, else as never used. */
-static __attribute__((noinline)) void apply_unplaced(struct call *c, const struct weir_probe *probe,
-                                                     const struct weir_operation *op, bool claims)
+/* The operation on a key that has no place: when_full. On one that could have one: as never used.
+ */
+static __attribute__((noinline)) void apply_unplaced(struct call *c,
+                                                     const struct weir_operation *op)
 {
-    c->overflow = claims || !weir_table_has_place(&c->w->table, probe);
     if (c->overflow && c->w->when_full == WEIR_FULL_SHARE) {
         apply_to(c, &c->l->overflow, op);
         return;
@@ -103,17 +129,38 @@ static __attribute__((noinline)) void apply_unplaced(struct call *c, const struc
     }
 }
 
+/*
+ * The key's word, claimed if the operation may write one; else NULL, and c->overflow says whether
+ * the key has no place. What the overflow bucket is to answer must not get a slot afterwards, so
+ * all but mere questions make sure of that.
+ */
+static __attribute__((noinline)) struct weir_atomic_u64 *locate(struct call *c,
+                                                                const struct weir_probe *probe,
+                                                                const struct weir_operation *op,
+                                                                bool claims)
+{
+    struct weir_atomic_u64 *word;
+    bool place_left = false;
+    bool look = op->verb == WEIR_PEEK || op->verb == WEIR_ADMIT;
+    if (claims)
+        word = weir_table_claim(&c->w->table, probe);
+    else
+        word = weir_table_settle(&c->w->table, probe, look, &place_left);
+    c->overflow = word == NULL && !place_left;
+    return word;
+}
+
 /* Applies the operation to the key. `claims`: it may write, so the key gets a slot. */
 WEIR_INLINE void apply(struct call *c, weir_key key, const struct weir_operation *op, bool claims)
 {
     struct weir_probe probe = weir_table_probe(&c->w->table, key.high, key.low, c->limit);
     struct weir_atomic_u64 *word = weir_table_find(&probe);
-    if (word == NULL && claims)
-        word = weir_table_claim(&c->w->table, &probe);
+    if (__builtin_expect(word == NULL, 0))
+        word = locate(c, &probe, op, claims);
     if (__builtin_expect(word != NULL, 1))
         apply_to(c, word, op);
     else
-        apply_unplaced(c, &probe, op, claims);
+        apply_unplaced(c, op);
 }
 
 /* ---- statistics: the thread's own rows ---- */
@@ -156,8 +203,8 @@ WEIR_INLINE struct weir_result result_of(const struct call *c)
 /* Decides within begin and end: c->step, counted. n is 0 or above the burst: nothing is claimed. */
 WEIR_INLINE void admit(struct call *c, weir_key key, uint64_t n, weir_ns max_wait)
 {
-    const struct weir_operation op = {WEIR_ADMIT, n, max_wait, 0};
-    apply(c, key, &op, n - 1 < c->s->meter.burst);
+    const struct weir_operation op = {WEIR_ADMIT, n, max_wait, 0, 0};
+    apply(c, key, &op, weir_algorithm_can_grant(&c->s->meter, n));
     count_decision(c, c->step.verdict);
 }
 
@@ -192,7 +239,7 @@ WEIR_INLINE struct weir_result reserve(struct weir *w, int limit, weir_key key, 
         if (out != NULL)
             write_reservation(&c, key, limit, out);
     }
-    end();
+    weir_read_end();
     return result;
 }
 
@@ -217,24 +264,25 @@ bool weir_allow(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now
         count_decision(&c, WEIR_ALLOWED);
     else
         admit(&c, key, n, 0);
-    end();
+    weir_read_end();
     return c.step.verdict == WEIR_ALLOWED;
 }
 
 struct weir_result weir_peek(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now)
 {
     struct call c;
+    struct weir_settings aside;
     struct weir_result result;
-    if (!begin(&c, w, limit, now))
+    if (!begin_aside(&c, w, limit, now, &aside))
         return weir_result_invalid();
     if (c.s->meter.unlimited) {
         result = weir_result_unlimited(now, NULL);
     } else {
-        const struct weir_operation op = {WEIR_PEEK, n, 0, 0};
+        const struct weir_operation op = {WEIR_PEEK, n, 0, 0, 0};
         apply(&c, key, &op, false);
         result = result_of(&c);
     }
-    end();
+    weir_read_end();
     return result;
 }
 
@@ -254,36 +302,35 @@ enum weir_quota weir_quota(struct weir_result result)
 
 /* ---- taking and giving back ---- */
 
-uint64_t weir_take(struct weir *w, int limit, weir_key key, uint64_t max, weir_ns now)
+/* Takes or charges n tokens; returns how many. */
+WEIR_INLINE uint64_t spend(struct weir *w, int limit, weir_key key, enum weir_verb verb, uint64_t n,
+                           weir_ns now)
 {
     struct call c;
-    uint64_t taken = max;
+    uint64_t count = n;
     if (!begin(&c, w, limit, now))
         return 0;
-    if (!c.s->meter.unlimited && max != 0) {
-        const struct weir_operation op = {WEIR_TAKE, max, 0, 0};
-        apply(&c, key, &op, c.s->meter.burst != 0);
+    if (!c.s->meter.unlimited && n != 0) {
+        const struct weir_operation op = {verb, n, 0, 0, 0};
+        apply(&c, key, &op, verb == WEIR_CHARGE || weir_algorithm_can_grant(&c.s->meter, 1));
         count_overflow(&c);
-        taken = c.step.count;
+        count = c.step.count;
+        /* A debt of nobody's is no charge. */
+        if (verb == WEIR_CHARGE && c.overflow && w->when_full != WEIR_FULL_SHARE)
+            count = 0;
     }
-    end();
-    return taken;
+    weir_read_end();
+    return count;
+}
+
+uint64_t weir_take(struct weir *w, int limit, weir_key key, uint64_t max, weir_ns now)
+{
+    return spend(w, limit, key, WEIR_TAKE, max, now);
 }
 
 uint64_t weir_charge(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now)
 {
-    struct call c;
-    uint64_t charged = n;
-    if (!begin(&c, w, limit, now))
-        return 0;
-    if (!c.s->meter.unlimited && n != 0) {
-        const struct weir_operation op = {WEIR_CHARGE, n, 0, 0};
-        apply(&c, key, &op, true);
-        count_overflow(&c);
-        charged = c.overflow && w->when_full != WEIR_FULL_SHARE ? 0 : c.step.count;
-    }
-    end();
-    return charged;
+    return spend(w, limit, key, WEIR_CHARGE, n, now);
 }
 
 uint64_t weir_refund(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now)
@@ -293,11 +340,11 @@ uint64_t weir_refund(struct weir *w, int limit, weir_key key, uint64_t n, weir_n
     if (!begin(&c, w, limit, now))
         return 0;
     if (!c.s->meter.unlimited && n != 0) {
-        const struct weir_operation op = {WEIR_REFUND, n, 0, 0};
+        const struct weir_operation op = {WEIR_REFUND, n, 0, 0, 0};
         apply(&c, key, &op, false);
         given = c.step.count;
     }
-    end();
+    weir_read_end();
     return given;
 }
 
@@ -310,8 +357,7 @@ uint64_t weir_cancel(struct weir *w, struct weir_reservation *r, weir_ns now)
     c.step.count = 0;
     uint64_t n = weir_result_end(r, now);
     if (n != 0 && c.s->serial == r->serial) {
-        uint64_t slot = weir_algorithm_rebase_slot(&c.s->meter, r->slot, r->origin);
-        const struct weir_operation op = {WEIR_CANCEL, n, 0, slot};
+        const struct weir_operation op = {WEIR_CANCEL, n, 0, r->slot, r->origin};
         struct weir_probe probe =
             weir_table_probe(&w->table, r->key.high, r->key.low, (unsigned)r->limit);
         struct weir_atomic_u64 *word =
@@ -319,7 +365,7 @@ uint64_t weir_cancel(struct weir *w, struct weir_reservation *r, weir_ns now)
         if (word != NULL)
             apply_to(&c, word, &op);
     }
-    end();
+    weir_read_end();
     return c.step.count;
 }
 
@@ -328,7 +374,7 @@ uint64_t weir_cancel(struct weir *w, struct weir_reservation *r, weir_ns now)
 static void forget_word(struct weir_atomic_u64 *slot, uint64_t mark)
 {
     unsigned losses = 0;
-    uint64_t word = weir_load_acquire(slot);
+    uint64_t word = weir_load_acquire(slot); /* slot.h, O1 */
     while (word != 0 && (word & WEIR_PAYLOAD_MAX) != 0 && !weir_cas_acq_rel(slot, &word, mark))
         weir_pause(&losses);
 }
@@ -341,7 +387,7 @@ int weir_forget(struct weir *w, int limit, weir_key key)
     if (l == NULL)
         return -ENOENT;
     weir_read_begin();
-    const struct weir_settings *s = weir_pointer_load_acquire(&l->settings);
+    const struct weir_settings *s = weir_pointer_load_acquire(&l->settings); /* their publication */
     struct weir_probe probe = weir_table_probe(&w->table, key.high, key.low, (unsigned)limit);
     struct weir_atomic_u64 *word = weir_table_find(&probe);
     if (word != NULL && s->generation != 0)

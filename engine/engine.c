@@ -4,7 +4,7 @@
  */
 #include "limiter.h"
 
-#include "key_secret.h"
+#include "check.h"
 #include "rcu.h"
 
 #include <errno.h>
@@ -47,18 +47,14 @@ static int complete(const struct weir_options *options, struct weir_options *o)
 
 static int random_bytes(uint8_t *out, size_t size)
 {
-    int saved = errno;
     size_t done = 0;
     while (done < size) {
         ssize_t got = getrandom(out + done, size - done, 0);
-        if (got < 0 && errno != EINTR) {
-            errno = saved;
+        if (got < 0 && errno != EINTR)
             return -EIO;
-        }
         if (got > 0)
             done += (size_t)got;
     }
-    errno = saved;
     return 0;
 }
 
@@ -89,22 +85,16 @@ static int make_parts(struct weir *w, const struct weir_options *o)
     return weir_table_init(&w->table, o->max_keys, bits_for(o->max_limits));
 }
 
-int weir_open(struct weir **out, const struct weir_options *options)
+static int make_engine(const struct weir_options *o, struct weir **out)
 {
-    struct weir_options o;
-    if (out == NULL)
-        return -EINVAL;
-    int error = complete(options, &o);
-    if (error != 0)
-        return error;
     struct weir *w = aligned_alloc(64, sizeof *w);
     if (w == NULL)
         return -ENOMEM;
     memset(w, 0, sizeof *w);
-    w->max_limits = o.max_limits;
-    w->when_full = o.when_full;
-    w->stale_max = o.stale_max;
-    error = make_parts(w, &o);
+    w->max_limits = o->max_limits;
+    w->when_full = o->when_full;
+    w->stale_max = o->stale_max;
+    int error = make_parts(w, o);
     if (error != 0) {
         if (w->counters != NULL)
             weir_counters_close(w->counters);
@@ -113,8 +103,23 @@ int weir_open(struct weir **out, const struct weir_options *options)
         return error;
     }
     pthread_mutex_init(&w->lock, NULL); /* cannot fail for a default mutex on Linux */
+    pthread_mutex_init(&w->sweeping, NULL);
     *out = w;
     return 0;
+}
+
+int weir_open(struct weir **out, const struct weir_options *options)
+{
+    struct weir_options o;
+    if (out == NULL)
+        return -EINVAL;
+    int error = complete(options, &o);
+    if (error != 0)
+        return error;
+    int saved = errno;
+    error = make_engine(&o, out);
+    errno = saved; /* the caller's; what the parts say in it is said by the result */
+    return error;
 }
 
 static void keep(void *limit)
@@ -126,18 +131,20 @@ void weir_close(struct weir *w)
 {
     if (w == NULL)
         return;
+    weir_assert(weir_table_is_valid(&w->table));
     tdestroy(w->names, keep);
     for (unsigned i = 0; i < w->limits_used; i++)
         weir_settings_free(&w->limits[i]);
     weir_counters_close(w->counters);
     weir_table_free(&w->table);
     pthread_mutex_destroy(&w->lock);
+    pthread_mutex_destroy(&w->sweeping);
     free(w->limits);
     free(w);
 }
 
 int weir_thread_ready(void)
 {
-    urcu_bp_register_thread();
+    weir_read_register();
     return 0;
 }

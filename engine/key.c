@@ -6,7 +6,7 @@
  * Bytes, integers and addresses hash with different secrets: equal byte strings of different
  * meaning are different keys without a prefix having to be copied in front of the bytes.
  */
-#include "key_secret.h"
+#include "limiter.h"
 
 #include <netinet/in.h>
 #include <string.h>

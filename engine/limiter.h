@@ -3,9 +3,9 @@
  * The limiter inside: an engine's parts, and what its files offer each other.
  *
  *   engine.c    opening and closing           limits.c    adding and finding limits
- *   decide.c    every call on a key           settings.c  origins and the sweep
+ *   decide.c    every call on a key           origin.c    settings with an origin
+ *   sweep.c     freeing of generations        key.c       hashing
  *   counters.c  statistics per thread         stats.c     their sums
- *   key.c       hashing
  */
 #ifndef WEIR_LIMITER_H
 #define WEIR_LIMITER_H
@@ -28,7 +28,7 @@ enum weir_key_space { WEIR_SPACE_BYTES, WEIR_SPACE_U64, WEIR_SPACE_ADDRESS, WEIR
 struct weir_limit {
     struct weir_settings *settings; /* atomic */
     struct weir_settings *spare;    /* atomic; for the next origin, so that it need not allocate */
-    struct weir_settings *retired;  /* lock; replaced by a sweep, freed by the next one */
+    struct weir_settings *retired;  /* sweeping; replaced by a sweep, freed by the next one */
     struct weir_atomic_u64 origins;
     char name[WEIR_NAME_MAX + 1];
     /* alone on its line: it is written by every call whose key has no place */
@@ -42,10 +42,11 @@ struct weir {
     enum weir_when_full when_full;
     weir_ns stale_max;
     struct weir_counter_set *counters;
-    pthread_mutex_t lock; /* adding of limits, the sweep, statistics; never taken by a decision */
-    void *names;          /* lock; a tree of limits by name (tsearch) */
-    unsigned limits_used; /* lock; ids below it are in use */
-    uint64_t serials;     /* lock; the last serial given to a policy */
+    pthread_mutex_t lock;     /* adding of limits, statistics; never taken by a decision */
+    pthread_mutex_t sweeping; /* a sweep, which may wait; nothing else is kept waiting for it */
+    void *names;              /* lock; a tree of limits by name (tsearch) */
+    unsigned limits_used;     /* lock; ids below it are in use */
+    struct weir_atomic_u64 origins; /* moved since the last sweep, over all limits */
     uint8_t secrets[WEIR_KEY_SPACES][WEIR_SECRET_SIZE];
 };
 
@@ -59,11 +60,37 @@ static inline struct weir_limit *weir_limit_at(const struct weir *w, int limit)
     return weir_pointer_load_acquire(&l->settings) != NULL ? l : NULL;
 }
 
-/* ---- settings.c ---- */
+/* The lock is no part of an engine's value. */
+static inline pthread_mutex_t *weir_lock_of(const struct weir *w)
+{
+    return &((struct weir *)(uintptr_t)w)->lock;
+}
 
-/* Unanchored settings for a policy, with a spare. 0, -EINVAL, -ERANGE, -ENOMEM. */
+/* ---- key.c ---- */
+
+/* One secret per name space of keys, out of the one that an engine is opened with. */
+void weir_key_secrets(struct weir *w, const uint8_t secret[WEIR_SECRET_SIZE]);
+
+/* ---- origin.c ---- */
+
+/* An object, not filled in; NULL: no memory. */
+struct weir_settings *weir_settings_allocate(void);
+
+/* The same settings, all but `previous`, which a sweep may be cutting in `from`. */
+void weir_settings_copy(struct weir_settings *to, const struct weir_settings *from);
+
+/* Generations and serial fit together, and with those of the predecessor. */
+bool weir_settings_is_valid(const struct weir_settings *s);
+
+/* First settings for a policy, with a spare. 0, -EINVAL, -ERANGE, -ENOMEM. */
 int weir_settings_make(const struct weir_policy *policy, uint64_t serial,
                        struct weir_settings **settings, struct weir_settings **spare);
+
+/* Frees an object and its predecessors. */
+void weir_settings_free_chain(struct weir_settings *s);
+
+/* Frees all settings of a limit; no other call may run. */
+void weir_settings_free(struct weir_limit *l);
 
 /*
  * Settings under which `now` can be told, and where it is: `s`, newer ones, or ones with a new
@@ -76,17 +103,25 @@ const struct weir_settings *weir_settings_settle(struct weir *w, struct weir_lim
                                                  struct weir_instant *at);
 
 /*
- * Re-bases every word of an older generation on its limit's newest settings and frees the
- * generations, without changing an answer. Limits that have used less than WEIR_SWEEP_AT
- * generations are left alone. Takes the lock, waits for grace periods: not from inside a read
- * section. Decisions go on meanwhile.
+ * The same for a question, which publishes nothing: an origin for `now` is put into *aside, with
+ * `s` as its predecessor, or time stands still.
  */
-void weir_sweep(struct weir *w);
+const struct weir_settings *weir_settings_aside(const struct weir *w, const struct weir_settings *s,
+                                                weir_ns now, struct weir_instant *at,
+                                                struct weir_settings *aside);
 
-/* Frees all settings of a limit; no other call may run. */
-void weir_settings_free(struct weir_limit *l);
+/* ---- sweep.c ---- */
 
 /* A limit is swept when it has used up so many of its 31 generations since the last sweep. */
 #define WEIR_SWEEP_AT 8
+
+/*
+ * Re-bases every word of an older generation on its limit's newest settings and frees the
+ * generations, without changing an answer to a clock that is less than stale_max behind. Limits
+ * that have used less than WEIR_SWEEP_AT generations are left alone. Waits for grace periods: not
+ * from inside a read section, nor with the lock. All else goes on meanwhile. Returns at once when
+ * another thread is sweeping.
+ */
+void weir_sweep(struct weir *w);
 
 #endif

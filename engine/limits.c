@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <search.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int by_name(const void *a, const void *b)
@@ -29,6 +30,9 @@ static int check_name(const char *name)
     return length > WEIR_NAME_MAX ? -ENAMETOOLONG : 0;
 }
 
+/* Of policies, over all engines: a reservation of one is none of another. */
+static struct weir_atomic_u64 serials;
+
 /* The lock is held; the name is valid. */
 static int add_locked(struct weir *w, const char *name, const struct weir_policy *policy)
 {
@@ -40,20 +44,19 @@ static int add_locked(struct weir *w, const char *name, const struct weir_policy
         return -EEXIST;
     if (w->limits_used == w->max_limits)
         return -ENOSPC;
-    int error = weir_settings_make(policy, w->serials + 1, &settings, &spare);
+    int error = weir_settings_make(policy, weir_add_relaxed(&serials, 1) + 1, &settings, &spare);
     if (error != 0)
         return error;
     struct weir_limit *l = &w->limits[w->limits_used];
     strcpy(l->name, name);
     if (tsearch(l, &w->names, by_name) == NULL) {
-        l->settings = settings;
-        l->spare = spare;
-        weir_settings_free(l);
-        memset(l, 0, sizeof *l);
+        l->name[0] = '\0';
+        weir_settings_free_chain(settings);
+        free(spare);
         return -ENOMEM;
     }
-    w->serials++;
-    weir_pointer_store_release(&l->spare, spare);
+    l->spare = spare;
+    /* Release: pairs with weir_limit_at; name and spare are there for who sees the settings. */
     weir_pointer_store_release(&l->settings, settings);
     return (int)w->limits_used++;
 }
@@ -65,9 +68,13 @@ int weir_add_limit(struct weir *w, const char *name, const struct weir_policy *p
     int id = check_name(name);
     if (id != 0)
         return id;
+    int saved = errno;
     pthread_mutex_lock(&w->lock);
     id = add_locked(w, name, policy);
     pthread_mutex_unlock(&w->lock);
+    if (weir_load_relaxed(&w->origins) >= WEIR_SWEEP_AT)
+        weir_sweep(w);
+    errno = saved;
     return id;
 }
 
@@ -79,13 +86,12 @@ int weir_find_limit(const struct weir *w, const char *name)
     if (check_name(name) != 0)
         return -ENOENT;
     strcpy(wanted.name, name);
-    struct weir *engine = (struct weir *)(uintptr_t)w; /* the lock is not part of its value */
-    pthread_mutex_lock(&engine->lock);
+    pthread_mutex_lock(weir_lock_of(w));
     void *node = tfind(&wanted, &w->names, by_name);
     int id = -ENOENT;
     if (node != NULL)
         id = (int)(*(struct weir_limit **)node - w->limits);
-    pthread_mutex_unlock(&engine->lock);
+    pthread_mutex_unlock(weir_lock_of(w));
     return id;
 }
 

@@ -44,20 +44,23 @@ struct weir_policy weir_refill_bucket(uint64_t limit, weir_ns period, weir_ns ti
     return policy;
 }
 
-static bool fields_valid(const struct weir_policy *policy)
+bool weir_policy_is_valid(const struct weir_policy *policy)
 {
-    if (policy->kind != WEIR_TOKEN_BUCKET || policy->form > WEIR_FORM_PACER)
+    if (!weir_algorithm_exists(policy->kind) || policy->form > WEIR_FORM_PACER)
         return false;
     for (size_t i = 0; i < sizeof policy->reserved / sizeof policy->reserved[0]; i++) {
         if (policy->reserved[i] != 0)
             return false;
     }
-    return policy->limit == WEIR_UNLIMITED || policy->period != 0;
+    if (policy->limit == WEIR_UNLIMITED)
+        return true;
+    bool paced = policy->form == WEIR_FORM_PACER;
+    return policy->period != 0 && !(paced && (policy->burst == 0 || policy->tick != 0));
 }
 
 int weir_policy_prepare(struct weir_meter *m, const struct weir_policy *policy)
 {
-    if (!fields_valid(policy))
+    if (!weir_policy_is_valid(policy))
         return -EINVAL;
     memset(m, 0, sizeof *m);
     m->policy = *policy;
@@ -66,5 +69,5 @@ int weir_policy_prepare(struct weir_meter *m, const struct weir_policy *policy)
         m->grains = m->token = 1;
         return 0;
     }
-    return weir_algorithm_prepare(m, policy);
+    return weir_algorithm_prepare(m);
 }

@@ -13,6 +13,7 @@
 #include "export.h"
 
 #include "algorithm/scale.h"
+#include "policy.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -100,10 +101,10 @@ static bool digits(struct cursor *c, uint64_t most, uint64_t *value)
     return true;
 }
 
-static bool count(struct cursor *c, uint64_t *value)
+static bool count(struct cursor *c, uint64_t most, uint64_t *value)
 {
     skip_blanks(c);
-    return digits(c, WEIR_UNLIMITED - 1, value);
+    return digits(c, most, value);
 }
 
 /* The digits after a point, without trailing zeros: value and how many. */
@@ -171,14 +172,14 @@ static bool tail(struct cursor *c, struct weir_policy *policy)
     uint64_t slack = 0;
     policy->burst = policy->limit > 0 ? policy->limit : 1;
     if (take_word(c, "pace")) {
-        if (take_word(c, "slack") && !count(c, &slack))
+        if (take_word(c, "slack") && !count(c, UINT64_MAX - 1, &slack))
             return false;
         *policy = weir_pacer(policy->limit, policy->period, slack);
         return true;
     }
     if (take_word(c, "refill") && !span(c, &policy->tick))
         return false;
-    return !take_word(c, "burst") || count(c, &policy->burst);
+    return !take_word(c, "burst") || count(c, UINT64_MAX, &policy->burst);
 }
 
 static bool policy_text(struct cursor *c, struct weir_policy *policy)
@@ -188,7 +189,7 @@ static bool policy_text(struct cursor *c, struct weir_policy *policy)
     } else {
         uint64_t limit = 0;
         weir_ns period = 0;
-        if (!count(c, &limit))
+        if (!count(c, WEIR_UNLIMITED - 1, &limit))
             return false;
         skip_blanks(c);
         if (c->text[c->at] != '/')
@@ -273,17 +274,12 @@ static void put_rate(struct writer *w, const struct weir_policy *policy)
 int weir_policy_format(const struct weir_policy *policy, char *buffer, size_t size)
 {
     struct writer w = {buffer, size, 0};
-    if (policy == NULL || policy->kind != WEIR_TOKEN_BUCKET || (buffer == NULL && size != 0))
+    if (policy == NULL || !weir_policy_is_valid(policy) || (buffer == NULL && size != 0))
         return -EINVAL;
-    if (policy->limit == WEIR_UNLIMITED) {
+    if (policy->limit == WEIR_UNLIMITED)
         put(&w, "unlimited");
-    } else {
-        bool paced = policy->form == WEIR_FORM_PACER;
-        if (policy->period == 0 || policy->form > WEIR_FORM_PACER ||
-            (paced && (policy->burst == 0 || policy->tick != 0)))
-            return -EINVAL;
+    else
         put_rate(&w, policy);
-    }
     if (size != 0)
         buffer[w.length < size ? w.length : size - 1] = '\0';
     return (int)w.length;

@@ -44,6 +44,12 @@
 #define WEIR_GRACE_ANCHOR ((void *)&urcu_bp_synchronize_rcu)
 #endif
 
+/* Registers the calling thread, as its first section would. */
+static inline void weir_read_register(void)
+{
+    urcu_bp_register_thread();
+}
+
 static inline void weir_read_begin(void)
 {
     urcu_bp_read_lock();

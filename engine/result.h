@@ -9,12 +9,6 @@
 
 #include <string.h>
 
-/* `now` as every call takes it. */
-static inline weir_ns weir_result_now(weir_ns now)
-{
-    return now > INT64_MAX ? INT64_MAX : now;
-}
-
 static inline struct weir_result weir_result_invalid(void)
 {
     struct weir_result result = {WEIR_INVALID, WEIR_FOREVER, 0, WEIR_FOREVER};
@@ -26,7 +20,7 @@ static inline struct weir_result weir_result_unlimited(weir_ns now, struct weir_
 {
     struct weir_result result = {WEIR_ALLOWED, 0, UINT64_MAX, 0};
     if (out != NULL)
-        out->instant = weir_result_now(now);
+        out->instant = weir_now_clamped(now);
     return result;
 }
 
@@ -47,7 +41,7 @@ static inline void weir_result_reservation(const struct weir_step *step, const s
 {
     if (step->verdict != WEIR_ALLOWED)
         return;
-    now = weir_result_now(now);
+    now = weir_now_clamped(now);
     out->n = step->count;
     out->instant = step->wait > UINT64_MAX - now ? UINT64_MAX : now + step->wait;
     out->slot = step->slot;
@@ -65,7 +59,7 @@ static inline uint64_t weir_result_end(struct weir_reservation *r, weir_ns now)
 {
     if (r->owner != NULL && r->owner != r)
         return 0;
-    uint64_t n = weir_result_now(now) <= r->instant ? r->n : 0;
+    uint64_t n = weir_now_clamped(now) <= r->instant ? r->n : 0;
     r->n = 0;
     return n;
 }

@@ -6,12 +6,6 @@
 
 #include <errno.h>
 
-/* The lock keeps limits from being added meanwhile; it is not part of the engine's value. */
-static pthread_mutex_t *lock_of(const struct weir *w)
-{
-    return &((struct weir *)(uintptr_t)w)->lock;
-}
-
 static size_t bytes_of(const struct weir *w)
 {
     return sizeof *w + w->table.mapping_bytes + w->max_limits * sizeof *w->limits +
@@ -24,13 +18,13 @@ int weir_stats(const struct weir *w, struct weir_stats *out)
         return -EINVAL;
     struct weir_counter_sums sums = {0, 0, 0, 0};
     uint64_t origins = 0;
-    pthread_mutex_lock(lock_of(w));
+    pthread_mutex_lock(weir_lock_of(w));
     for (unsigned i = 0; i < w->limits_used; i++) {
         weir_counters_sum(w->counters, i, &sums);
         origins += weir_load_relaxed(&w->limits[i].origins);
     }
     out->bytes = bytes_of(w);
-    pthread_mutex_unlock(lock_of(w));
+    pthread_mutex_unlock(weir_lock_of(w));
     out->keys = weir_load_relaxed(&w->table.claimed);
     out->max_keys = w->table.max_keys;
     out->longest_probe = weir_load_relaxed(&w->table.longest_probe);

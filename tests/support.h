@@ -13,30 +13,13 @@
 #include <cmocka.h>
 
 #include "limiter.h"
+#include "random.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define THREADS_MAX 16
-
-/* A deterministic generator (splitmix64; Steele, Lea, Flood, OOPSLA 2014). */
-static inline uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9E3779B97F4A7C15U);
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBU;
-    return z ^ z >> 31;
-}
-
-/* Rounds, scaled by WEIR_STRESS_SCALE in percent (sanitizers run fewer); at least 1. */
-static inline unsigned scaled(unsigned rounds)
-{
-    const char *percent = getenv("WEIR_STRESS_SCALE");
-    unsigned long scale = percent != NULL ? strtoul(percent, NULL, 10) : 100;
-    unsigned long result = rounds * scale / 100;
-    return result > 0 ? (unsigned)result : 1;
-}
 
 static inline struct weir *open_engine(const struct weir_options *options)
 {

@@ -1,67 +1,81 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The algorithms by kind: the only place that knows which there are. A new one is a header of its
- * own with these functions under its own name, and a case for its kind in each function here.
+ * own, with these functions under its own prefix, and one line in the list.
  *
- * One kind exists (WEIR_TOKEN_BUCKET: token bucket, pacer, refill bucket), so all but the first,
- * which is asked before a meter is in use, call it without looking.
+ * With one entry in the list the dispatch folds away: a meter in use is of a kind that exists.
  */
 #ifndef WEIR_ALGORITHM_ALGORITHM_H
 #define WEIR_ALGORITHM_ALGORITHM_H
 
 #include "algorithm/token_bucket.h"
 
-/* A meter's numbers from a policy: 0, -ERANGE, or -EINVAL for a kind that does not exist. */
-static inline int weir_algorithm_prepare(struct weir_meter *m, const struct weir_policy *policy)
-{
-    switch (policy->kind) {
-    case WEIR_TOKEN_BUCKET:
-        return weir_bucket_prepare(m, policy);
-    default:
-        return -EINVAL;
+/* kind, prefix of its functions */
+#define WEIR_ALGORITHMS(EACH) EACH(WEIR_TOKEN_BUCKET, weir_bucket)
+
+/* Switches on a meter's kind; EACH is a case of one. */
+#define WEIR_BY_KIND(m, EACH)                                                                      \
+    switch ((m)->policy.kind) {                                                                    \
+        WEIR_ALGORITHMS(EACH)                                                                      \
+    default:                                                                                       \
+        __builtin_unreachable();                                                                   \
     }
+
+static inline bool weir_algorithm_exists(uint32_t kind)
+{
+#define EACH(which, prefix) || kind == which
+    return false WEIR_ALGORITHMS(EACH);
+#undef EACH
 }
 
-static inline uint64_t weir_algorithm_grain(const struct weir_meter *m, weir_ns now)
+/* A meter's numbers from its policy, whose kind exists: 0 or -ERANGE. */
+static inline int weir_algorithm_prepare(struct weir_meter *m)
 {
-    return weir_bucket_grain(m, now);
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        return prefix##_prepare(m, &m->policy);
+    WEIR_BY_KIND(m, EACH)
+#undef EACH
 }
 
-static inline void weir_algorithm_set_origin(struct weir_meter *m, int64_t origin,
-                                             uint64_t line_max)
+static inline bool weir_algorithm_can_grant(const struct weir_meter *m, uint64_t n)
 {
-    weir_bucket_set_origin(m, origin, line_max);
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        return prefix##_can_grant(m, n);
+    WEIR_BY_KIND(m, EACH)
+#undef EACH
+}
+
+static inline void weir_algorithm_start(struct weir_meter *m, weir_ns origin, uint64_t line_max)
+{
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        prefix##_start(m, origin, line_max);                                                       \
+        return;
+    WEIR_BY_KIND(m, EACH)
+#undef EACH
 }
 
 static inline bool weir_algorithm_instant(const struct weir_meter *m, weir_ns now,
                                           struct weir_instant *at)
 {
-    return weir_bucket_instant(m, now, at);
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        return prefix##_instant(m, now, at);
+    WEIR_BY_KIND(m, EACH)
+#undef EACH
 }
 
 static inline void weir_algorithm_instant_clamped(const struct weir_meter *m, weir_ns now,
                                                   struct weir_instant *at)
 {
-    weir_bucket_instant_clamped(m, now, at);
-}
-
-static inline void weir_algorithm_describe(const struct weir_meter *m, uint64_t payload,
-                                           const struct weir_instant *at,
-                                           struct weir_result *result)
-{
-    weir_bucket_describe(m, payload, at, result);
-}
-
-static inline uint64_t weir_algorithm_rebase(const struct weir_meter *m, uint64_t payload,
-                                             weir_i128 steps, uint64_t line)
-{
-    return weir_bucket_rebase(m, payload, steps, line);
-}
-
-static inline uint64_t weir_algorithm_rebase_slot(const struct weir_meter *m, uint64_t slot,
-                                                  int64_t origin)
-{
-    return weir_bucket_rebase_slot(m, slot, origin);
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        prefix##_instant_clamped(m, now, at);                                                      \
+        return;
+    WEIR_BY_KIND(m, EACH)
+#undef EACH
 }
 
 /* Always inlined: the verb is a constant in each caller, so that the dispatch on it folds away. */
@@ -69,25 +83,53 @@ static inline __attribute__((always_inline)) struct weir_step weir_algorithm_ste
     const struct weir_meter *m, uint64_t payload, const struct weir_operation *op,
     const struct weir_instant *at)
 {
-    struct weir_step peeked;
-    switch (op->verb) {
-    case WEIR_ADMIT:
-        return weir_bucket_admit(m, payload, op->n, op->max_wait, at);
-    case WEIR_TAKE:
-        return weir_bucket_take(m, payload, op->n, at);
-    case WEIR_CHARGE:
-        return weir_bucket_charge(m, payload, op->n, at);
-    case WEIR_REFUND:
-        return weir_bucket_refund(m, payload, op->n, at);
-    case WEIR_CANCEL:
-        return weir_bucket_cancel(m, payload, op->n, op->slot, at);
-    case WEIR_PEEK:
-        break;
-    }
-    peeked = weir_bucket_admit(m, payload, op->n, op->max_wait, at);
-    peeked.write = false;
-    peeked.payload = payload;
-    return peeked;
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        return prefix##_step(m, payload, op, at);
+    WEIR_BY_KIND(m, EACH)
+#undef EACH
+}
+
+static inline void weir_algorithm_describe(const struct weir_meter *m, uint64_t payload,
+                                           const struct weir_instant *at,
+                                           struct weir_result *result)
+{
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        prefix##_describe(m, payload, at, result);                                                 \
+        return;
+    WEIR_BY_KIND(m, EACH)
+#undef EACH
+}
+
+static inline bool weir_algorithm_needs_origin(const struct weir_meter *m, weir_ns now,
+                                               weir_ns stale_max)
+{
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        return prefix##_needs_origin(m, now, stale_max);
+    WEIR_BY_KIND(m, EACH)
+#undef EACH
+}
+
+static inline bool weir_algorithm_move_origin(struct weir_meter *m, weir_ns now, weir_ns stale_max,
+                                              bool from_older, int64_t *steps, uint64_t *born)
+{
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        return prefix##_move_origin(m, now, stale_max, from_older, steps, born);
+    WEIR_BY_KIND(m, EACH)
+#undef EACH
+}
+
+static inline uint64_t weir_algorithm_rebase(const struct weir_meter *m, uint64_t payload,
+                                             weir_i128 steps, uint64_t line)
+{
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        return prefix##_rebase(m, payload, steps, line);
+    WEIR_BY_KIND(m, EACH)
+#undef EACH
 }
 
 #endif

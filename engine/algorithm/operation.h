@@ -20,8 +20,15 @@ struct weir_operation {
     enum weir_verb verb;
     uint64_t n;
     weir_ns max_wait;
-    uint64_t slot;
+    uint64_t slot;  /* of a reservation, in units after `origin` */
+    int64_t origin; /* that the reservation was made under; of one policy any two can be compared */
 };
+
+/* `now` as every call takes it: legal times end at 2^63-1. */
+static inline weir_ns weir_now_clamped(weir_ns now)
+{
+    return now > INT64_MAX ? INT64_MAX : now;
+}
 
 /* `now` on the line of one meter. */
 struct weir_instant {

@@ -7,11 +7,11 @@
  *
  * The product before the shift by 64 is too small by less than x << left. Where adding that much
  * would not carry out of its low half, the estimate is the floor. That is nearly always so, and a
- * branch says it, so that nothing waits for the check. Else the estimate, which is too small by at
- * most 1 where the result is below 2^63 and by at most 2 where it is below 2^64, is corrected with
- * the remainder x*p - estimate*q, computed modulo 2^64, where it is exact because it is below 3q.
- * (The correction is Barrett's: "Implementing the Rivest Shamir and Adleman public key encryption
- * algorithm on a standard digital signal processor", CRYPTO 1986.)
+ * branch says it, so that nothing waits for the check. Else the estimate, which is too small by
+ * less than 1 + result * 2^-63, is corrected with the remainder x*p - estimate*q, computed modulo
+ * 2^64, where it is exact because it is below 5q. (The correction is Barrett's: "Implementing the
+ * Rivest Shamir and Adleman public key encryption algorithm on a standard digital signal
+ * processor", CRYPTO 1986.)
  *
  * Common subset of C11 and C++11; needs a 128-bit integer type.
  */
@@ -23,7 +23,7 @@
 __extension__ typedef unsigned __int128 weir_u128;
 __extension__ typedef __int128 weir_i128;
 
-/* Largest q (and, for weir_scale_up, three times q) for which a remainder stays below 2^64. */
+/* Largest q for which the remainder of weir_scale_down, below 2q, stays below 2^64. */
 #define WEIR_SCALE_DIVISOR_MAX ((uint64_t)INT64_MAX)
 
 /* The reciprocal of p/q; p and q at least 1. For the setting of policies: slow. */
@@ -97,16 +97,21 @@ static inline uint64_t weir_scale_up(uint64_t x, const struct weir_ratio *r)
     return estimate + 1;
 }
 
-/* ceil(x * p / q) for any x, or UINT64_MAX where that is not below 2^64 - 3. 3q is below 2^64. */
-static inline uint64_t weir_scale_up_wide(uint64_t x, const struct weir_ratio *r)
+/* What weir_scale_up_wide gives at most: twice what 64 bits hold. */
+#define WEIR_SCALE_UP_MAX ((weir_u128)1 << 65)
+
+/* ceil(x * p / q), or WEIR_SCALE_UP_MAX where it is not below that. 5q is below 2^64. */
+WEIR_SCALE_COLD weir_u128 weir_scale_up_wide(uint64_t x, const struct weir_ratio *r)
 {
     weir_u128 product = (weir_u128)x * r->m;
-    weir_u128 wide = r->left != 0 ? product >> (64 - r->left) : product >> 64 >> r->right;
-    if (wide > UINT64_MAX - 3)
-        return UINT64_MAX;
-    uint64_t estimate = (uint64_t)wide;
-    uint64_t rest = x * r->p - estimate * r->q;
-    return estimate + (rest > 0) + (rest > r->q) + (rest > 2 * r->q);
+    weir_u128 estimate = r->left != 0 ? product >> (64 - r->left) : product >> 64 >> r->right;
+    if (estimate >= WEIR_SCALE_UP_MAX - 8)
+        return WEIR_SCALE_UP_MAX;
+    /* Too small by less than 1 + 2^65 * 2^-63. */
+    uint64_t rest = x * r->p - (uint64_t)estimate * r->q;
+    for (; rest > r->q; rest -= r->q)
+        estimate++;
+    return estimate + (rest > 0);
 }
 
 #endif

@@ -16,13 +16,16 @@
  *   granted   iff n <= burst and the span until V + capacity >= next is at most the max wait
  *   idle      iff payload <= V
  *
- * Guarantees
+ * Guarantees (numbered as in the README)
  *   S1  V is exact: floor, no drift, no dependence on how often it is asked. At one instant it is
- *       the same for the base and for the test. In the exact form (grains = 1) nothing is rounded
+ *   S2  the same for the base and for the test. In the exact form (grains = 1) nothing is rounded
  *       at all; else two instants are apart by less than one unit more or less than they are.
- *   S2  A grant adds exactly n tokens; a refund takes away whole tokens or ends at full.
+ *   S7  A grant adds exactly n tokens; a refund takes away whole tokens or ends at full.
  *   T1  A stale V mints nothing: max() never lets a payload fall, except by a refund.
  *   P1  No loop, no division, no floating point, no overflow for any payload up to `span`.
+ *
+ * Not guaranteed: that a stale `now` is granted what the latest `now` would be; that a refund
+ * made at a stale `now` gives as little back as one made at the latest.
  *
  * Common subset of C11 and C++11, except weir_bucket_prepare, which is not on the decision path.
  */
@@ -54,16 +57,18 @@ static inline weir_u128 weir_bucket_gcd(weir_u128 a, weir_u128 b)
 }
 
 /* token, units and grains for `a / c` tokens a grain in lowest terms. 0, or -ERANGE. */
-static inline int weir_bucket_units(struct weir_meter *m, uint64_t a, uint64_t c, weir_u128 days)
+static inline int weir_bucket_units(struct weir_meter *m, uint64_t a, uint64_t c,
+                                    weir_u128 grains_min)
 {
     weir_u128 tokens = (weir_u128)m->burst + 1;
-    if (days * a <= WEIR_BUCKET_LINE_MAX && tokens * c <= WEIR_BUCKET_CAPACITY_MAX) {
+    /* At one nanosecond a grain that is so for a <= 9. */
+    if (grains_min * a <= WEIR_BUCKET_LINE_MAX && tokens * c <= WEIR_BUCKET_CAPACITY_MAX) {
         m->token = c;
         m->units = a;
         m->grains = 1;
         return 0;
     }
-    weir_u128 lasts = (weir_u128)c * 2 > days ? (weir_u128)c * 2 : days;
+    weir_u128 lasts = (weir_u128)c * 2 > grains_min ? (weir_u128)c * 2 : grains_min;
     weir_u128 fit = WEIR_BUCKET_CAPACITY_MAX / tokens;
     weir_u128 long_enough = (weir_u128)WEIR_BUCKET_LINE_MAX * c / lasts / a;
     uint64_t token = (uint64_t)(fit < long_enough ? fit : long_enough);
@@ -97,9 +102,9 @@ static inline int weir_bucket_prepare(struct weir_meter *m, const struct weir_po
         weir_u128 common = weir_bucket_gcd(added, policy->period);
         if (added / common > UINT64_MAX)
             return -ERANGE;
-        weir_u128 days = ((weir_u128)WEIR_BUCKET_LINE_DAYS * WEIR_DAY + grain - 1) / grain;
+        weir_u128 grains_min = ((weir_u128)WEIR_BUCKET_LINE_DAYS * WEIR_DAY + grain - 1) / grain;
         int error = weir_bucket_units(m, (uint64_t)(added / common),
-                                      (uint64_t)(policy->period / common), days);
+                                      (uint64_t)(policy->period / common), grains_min);
         if (error != 0)
             return error;
         m->line = weir_scale_ratio(m->units, m->grains);
@@ -113,7 +118,13 @@ static inline int weir_bucket_prepare(struct weir_meter *m, const struct weir_po
     return 0;
 }
 
-/* The grain that `now`, at most INT64_MAX, lies in. */
+/* Whether a grant of n tokens is possible at all, and writes. */
+static inline bool weir_bucket_can_grant(const struct weir_meter *m, uint64_t n)
+{
+    return n - 1 < m->burst;
+}
+
+/* The grain that `now`, as weir_now_clamped gives it, lies in. */
 static inline uint64_t weir_bucket_grain(const struct weir_meter *m, weir_ns now)
 {
     return m->tick == 0 ? now : weir_scale_down(now, &m->ticks);
@@ -139,12 +150,17 @@ static inline void weir_bucket_set_origin(struct weir_meter *m, int64_t origin, 
     m->elapsed_max = (uint64_t)last;
 }
 
+/* The first origin of a meter that is told one. */
+static inline void weir_bucket_start(struct weir_meter *m, weir_ns origin, uint64_t line_max)
+{
+    weir_bucket_set_origin(m, (int64_t)weir_bucket_grain(m, origin), line_max);
+}
+
 /* Where `now` is on the meter's line; false when it is before the origin or past the line's end. */
 static inline bool weir_bucket_instant(const struct weir_meter *m, weir_ns now,
                                        struct weir_instant *at)
 {
-    if (now > INT64_MAX)
-        now = INT64_MAX;
+    now = weir_now_clamped(now);
     uint64_t grain = weir_bucket_grain(m, now);
     at->elapsed = grain - (uint64_t)m->origin;
     at->into_grain = m->tick == 0 ? 0 : now - grain * m->tick;
@@ -160,7 +176,7 @@ WEIR_SCALE_COLD void weir_bucket_instant_clamped(const struct weir_meter *m, wei
 {
     if (weir_bucket_instant(m, now, at))
         return;
-    int64_t grain = (int64_t)weir_bucket_grain(m, now > INT64_MAX ? INT64_MAX : now);
+    int64_t grain = (int64_t)weir_bucket_grain(m, weir_now_clamped(now));
     if (grain < m->origin) {
         at->line = 0;
         return;
@@ -169,17 +185,17 @@ WEIR_SCALE_COLD void weir_bucket_instant_clamped(const struct weir_meter *m, wei
     at->line = weir_bucket_line(m, at->elapsed);
 }
 
-/* weir_bucket_span where its result or a step towards it may not fit. */
+/* weir_bucket_span where a step towards it may not fit in 64 bits. */
 WEIR_SCALE_COLD weir_ns weir_bucket_span_wide(const struct weir_meter *m,
                                               const struct weir_instant *at, uint64_t line)
 {
     if (m->units == 0)
         return WEIR_FOREVER;
-    uint64_t grain = weir_scale_up_wide(line, &m->length);
+    weir_u128 grain = weir_scale_up_wide(line, &m->length);
     /* Before the origin `elapsed` is negative. After it V is at least 1 where it is as large. */
     bool before = at->line == 0 && at->elapsed > INT64_MAX;
     weir_i128 grains = (weir_i128)grain - at->elapsed + ((weir_i128)before << 64);
-    if (grain == UINT64_MAX || grains > (weir_i128)UINT64_MAX)
+    if (grain >= WEIR_SCALE_UP_MAX || grains > (weir_i128)UINT64_MAX)
         return WEIR_FOREVER;
     uint64_t tick = m->tick != 0 ? m->tick : 1;
     weir_u128 span = (weir_u128)grains * tick - at->into_grain;
@@ -247,33 +263,33 @@ static inline struct weir_step weir_bucket_admit(const struct weir_meter *m, uin
     return step;
 }
 
+/* `count` tokens taken from `base`; nothing to write when there are none. */
+static inline struct weir_step weir_bucket_spend(const struct weir_meter *m, uint64_t payload,
+                                                 uint64_t base, uint64_t count)
+{
+    struct weir_step step = {WEIR_ALLOWED, count != 0, payload, count, 0, 0};
+    if (count != 0)
+        step.payload = base + count * m->token;
+    return step;
+}
+
 /* Up to `max` whole tokens out of those that are there. */
 static inline struct weir_step weir_bucket_take(const struct weir_meter *m, uint64_t payload,
                                                 uint64_t max, const struct weir_instant *at)
 {
-    struct weir_step step = {WEIR_ALLOWED, false, payload, 0, 0, 0};
     uint64_t base = payload > at->line ? payload : at->line;
     uint64_t full = at->line + m->capacity;
     uint64_t there = base < full ? weir_bucket_tokens_down(m, full - base) : 0;
-    step.count = there < max ? there : max;
-    step.write = step.count != 0;
-    if (step.write)
-        step.payload = base + step.count * m->token;
-    return step;
+    return weir_bucket_spend(m, payload, base, there < max ? there : max);
 }
 
 /* n tokens whatever is there, as far as the payload reaches. */
 static inline struct weir_step weir_bucket_charge(const struct weir_meter *m, uint64_t payload,
                                                   uint64_t n, const struct weir_instant *at)
 {
-    struct weir_step step = {WEIR_ALLOWED, false, payload, 0, 0, 0};
     uint64_t base = payload > at->line ? payload : at->line;
     uint64_t fit = base < m->span ? weir_bucket_tokens_down(m, m->span - base) : 0;
-    step.count = fit < n ? fit : n;
-    step.write = step.count != 0;
-    if (step.write)
-        step.payload = base + step.count * m->token;
-    return step;
+    return weir_bucket_spend(m, payload, base, fit < n ? fit : n);
 }
 
 /* n tokens back; the bucket ends at most full. A token missing in part takes a whole one. */
@@ -293,15 +309,104 @@ static inline struct weir_step weir_bucket_refund(const struct weir_meter *m, ui
 }
 
 /*
+ * The slot of a reservation made under another origin of the same policy, which lies a multiple of
+ * `grains` away. What falls below the line counts as its start: everything lies after it.
+ */
+WEIR_SCALE_COLD uint64_t weir_bucket_rebase_slot(const struct weir_meter *m, uint64_t slot,
+                                                 int64_t origin)
+{
+    if (m->units == 0)
+        return slot;
+    weir_i128 steps = ((weir_i128)m->origin - origin) / (weir_i128)m->grains;
+    weir_i128 rebased = (weir_i128)slot - steps * (weir_i128)m->units;
+    if (rebased < 0)
+        return 0;
+    return rebased > UINT64_MAX ? UINT64_MAX : (uint64_t)rebased;
+}
+
+/*
  * What a reservation of n, whose slot ended at `slot`, gives back: n less what lies beyond it now.
  * A part of a token beyond it counts as a whole one, or two could act within one token's time.
  */
 static inline struct weir_step weir_bucket_cancel(const struct weir_meter *m, uint64_t payload,
-                                                  uint64_t n, uint64_t slot,
+                                                  const struct weir_operation *op,
                                                   const struct weir_instant *at)
 {
+    uint64_t n = op->n;
+    uint64_t slot = op->slot;
+    if (__builtin_expect(op->origin != m->origin, 0))
+        slot = weir_bucket_rebase_slot(m, slot, op->origin);
     uint64_t later = payload > slot ? weir_bucket_tokens_up(m, payload - slot) : 0;
     return weir_bucket_refund(m, payload, n > later ? n - later : 0, at);
+}
+
+/* One operation, by its verb. */
+static inline __attribute__((always_inline)) struct weir_step weir_bucket_step(
+    const struct weir_meter *m, uint64_t payload, const struct weir_operation *op,
+    const struct weir_instant *at)
+{
+    switch (op->verb) {
+    case WEIR_TAKE:
+        return weir_bucket_take(m, payload, op->n, at);
+    case WEIR_CHARGE:
+        return weir_bucket_charge(m, payload, op->n, at);
+    case WEIR_REFUND:
+        return weir_bucket_refund(m, payload, op->n, at);
+    case WEIR_CANCEL:
+        return weir_bucket_cancel(m, payload, op, at);
+    case WEIR_ADMIT:
+    case WEIR_PEEK:
+        break;
+    }
+    struct weir_step step = weir_bucket_admit(m, payload, op->n, op->max_wait, at);
+    if (op->verb == WEIR_PEEK) {
+        step.write = false;
+        step.payload = payload;
+    }
+    return step;
+}
+
+/* ---- origins that move: not on the decision path ---- */
+
+/* Whether `now`, which is not on the line, is too far from it to count as its nearer end. */
+static inline bool weir_bucket_needs_origin(const struct weir_meter *m, weir_ns now,
+                                            weir_ns stale_max)
+{
+    weir_i128 grain = (weir_i128)weir_bucket_grain(m, now);
+    weir_i128 tick = m->tick != 0 ? m->tick : 1;
+    return grain > m->origin || (m->origin - grain) * tick > (weir_i128)stale_max;
+}
+
+/* Largest multiple of `step` that is not above x, divided by it. */
+static inline weir_i128 weir_bucket_floor(weir_i128 x, weir_i128 step)
+{
+    return x >= 0 ? x / step : -((-x + step - 1) / step);
+}
+
+/*
+ * Sets the origin for `now`: stale_max before it. From an older one it moves by a multiple of
+ * `grains`, which is added to *steps; *born becomes V(now). False: that origin would not tell `now`
+ * either, as with a period of centuries and a clock that jumps back by minutes.
+ */
+static inline bool weir_bucket_move_origin(struct weir_meter *m, weir_ns now, weir_ns stale_max,
+                                           bool from_older, int64_t *steps, uint64_t *born)
+{
+    weir_i128 tick = m->tick != 0 ? m->tick : 1;
+    weir_i128 origin = weir_bucket_floor((weir_i128)now - (weir_i128)stale_max, tick);
+    weir_i128 total = 0;
+    if (from_older) {
+        weir_i128 moved = weir_bucket_floor(origin - m->origin, m->grains);
+        origin = m->origin + moved * (weir_i128)m->grains;
+        total = *steps + moved;
+    }
+    if (origin <= INT64_MIN || total > INT64_MAX || total < INT64_MIN)
+        return false;
+    struct weir_instant at = {0, 0, 0};
+    weir_bucket_set_origin(m, (int64_t)origin, WEIR_BUCKET_LINE_MAX);
+    *steps = (int64_t)total;
+    bool told = weir_bucket_instant(m, now, &at);
+    *born = at.line;
+    return told;
 }
 
 /*
@@ -315,22 +420,6 @@ static inline uint64_t weir_bucket_rebase(const struct weir_meter *m, uint64_t p
     if (payload == 0 || rebased <= 0)
         return 0;
     return rebased > (weir_i128)m->span ? line + m->capacity : (uint64_t)rebased;
-}
-
-/*
- * The slot of a reservation made under another origin of the same policy, which lies a multiple of
- * `grains` away. What falls below the line counts as its start: everything lies after it.
- */
-static inline uint64_t weir_bucket_rebase_slot(const struct weir_meter *m, uint64_t slot,
-                                               int64_t origin)
-{
-    if (m->units == 0 || origin == m->origin)
-        return slot;
-    weir_i128 steps = ((weir_i128)m->origin - origin) / (weir_i128)m->grains;
-    weir_i128 rebased = (weir_i128)slot - steps * (weir_i128)m->units;
-    if (rebased < 0)
-        return 0;
-    return rebased > UINT64_MAX ? UINT64_MAX : (uint64_t)rebased;
 }
 
 #endif

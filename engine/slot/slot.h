@@ -2,10 +2,10 @@
 /*
  * The slot: how one word changes under concurrency.
  *
- * Guarantees
- *   S1  A word changes only by a compare-and-swap from the value that the new one was computed
+ * Guarantees (S and P numbered as in the README)
+ *   S4  A word changes only by a compare-and-swap from the value that the new one was computed
  *       from. Check and charge are one step; nothing is lost and nothing counts twice.
- *   S2  A step that does not write (denied, peeked, nothing to take) touches no shared memory but
+ *   S6  A step that does not write (denied, peeked, nothing to take) touches no shared memory but
  *       to read it.
  *   O1  A word carries all that it means, except which settings it was written under: these are
  *       published before any word of their generation. The load here (acquire) pairs with the
@@ -13,6 +13,8 @@
  *       sees his word and then loads the settings again, finds them or newer ones. Without the
  *       pair a word could look like one of an unknown generation, that is, unused.
  *   P1  Lock-free: a lost compare-and-swap means that another one succeeded.
+ *
+ * Not guaranteed: fairness between threads that contend for one word.
  *
  * Common subset of C11 and C++11.
  */
@@ -22,14 +24,20 @@
 #include "check.h"
 #include "slot/settings.h"
 
-/* How words that are not of the meter's own mark are read: a cell has no chain. */
+/*
+ * How words that are not of the meter's own mark are read; a cell has no chain. A word that the
+ * chain does not know is either of newer settings, or older than all that are left: then it counts
+ * as never used. Which of the two is told by loading the settings again after it, so it is a word
+ * that is looked up, not a call.
+ */
 struct weir_reader {
     const struct weir_settings *settings; /* NULL for a cell */
-    bool unknown_is_unused;               /* the settings are known to be the newest */
+    uint64_t unknown;                     /* the last such word; 0 is none */
+    bool newest; /* the settings were still the newest after `unknown` had been seen */
 };
 
-/* The payload of a word; false: read the settings again, then the word. */
-static inline bool weir_slot_payload(const struct weir_meter *m, const struct weir_reader *reader,
+/* The payload of a word; false: look up reader->unknown, then read the word again. */
+static inline bool weir_slot_payload(const struct weir_meter *m, struct weir_reader *reader,
                                      uint64_t word, uint64_t *payload)
 {
     *payload = word - m->mark;
@@ -38,7 +46,12 @@ static inline bool weir_slot_payload(const struct weir_meter *m, const struct we
     *payload = 0;
     if (word == 0 || reader->settings == NULL)
         return true;
-    return weir_settings_translate(reader->settings, word, payload) || reader->unknown_is_unused;
+    if (weir_settings_translate(reader->settings, word, payload))
+        return true;
+    if (reader->newest && reader->unknown == word)
+        return true;
+    reader->unknown = word;
+    return false;
 }
 
 /*
@@ -46,7 +59,7 @@ static inline bool weir_slot_payload(const struct weir_meter *m, const struct we
  * word is of a generation that the settings do not know.
  */
 static inline __attribute__((always_inline)) bool weir_slot_apply(
-    struct weir_atomic_u64 *slot, const struct weir_meter *m, const struct weir_reader *reader,
+    struct weir_atomic_u64 *slot, const struct weir_meter *m, struct weir_reader *reader,
     const struct weir_operation *op, const struct weir_instant *at, struct weir_step *step)
 {
     unsigned losses = 0;
@@ -59,7 +72,7 @@ static inline __attribute__((always_inline)) bool weir_slot_apply(
         if (!step->write)
             return true;
         weir_assert(step->payload <= m->span && m->mark != 0);
-        if (weir_cas_acq_rel(slot, &word, m->mark | step->payload)) /* O1, S1 */
+        if (weir_cas_acq_rel(slot, &word, m->mark | step->payload)) /* O1, S4 */
             return true;
         weir_pause(&losses);
     }

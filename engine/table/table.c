@@ -52,40 +52,67 @@ int weir_table_init(struct weir_table *t, uint64_t max_keys, unsigned id_bits)
     t->bytes = sizeof(struct weir_line) << log2;
     weir_store_relaxed(&t->claimed, 0);
     weir_store_relaxed(&t->longest_probe, 0);
-    int saved = errno;
-    int error = map_lines(t);
-    errno = saved;
-    return error;
+    return map_lines(t);
 }
 
 void weir_table_free(struct weir_table *t)
 {
-    int saved = errno;
-    munmap(t->mapping, t->mapping_bytes);
-    errno = saved;
+    (void)munmap(t->mapping, t->mapping_bytes); /* cannot fail for what mmap gave */
 }
 
-/* The slot of the line that has the tag now, or was claimed for it just now; -1: all are others'.
+/* How the search for a place ended in a line. */
+enum place { ELSEWHERE, FOUND, SEALED };
+
+/*
+ * Puts `mark` (the tag itself, or the seal) into the first empty slot of the line, unless the tag
+ * is there already: FOUND with its slot. SEALED: no place for the tag here or further on.
  */
-static int claim_in_line(struct weir_table *t, struct weir_line *line, uint64_t tag)
+static enum place place_in_line(struct weir_line *line, uint64_t tag, uint64_t mark, int *slot,
+                                bool *claimed)
 {
-    for (int i = 0; i < WEIR_LINE_SLOTS; i++) {
-        uint64_t seen = weir_load_acquire(&line->tag[i]);
-        /* S3: on a lost race `seen` becomes the winner's tag, which may be this one. */
-        if (seen == WEIR_TAG_EMPTY && weir_cas_acq_rel(&line->tag[i], &seen, tag)) {
-            /* Release, after the tag: who sees the table full, sees its tags. */
-            weir_add_acq_rel(&t->claimed, 1);
-            return i;
+    for (*slot = 0; *slot < WEIR_LINE_SLOTS; ++*slot) {
+        uint64_t seen = weir_load_relaxed(&line->tag[*slot]);
+        /* S3: on a lost race `seen` becomes the winner's tag, which may be this one. Relaxed: a tag
+           publishes nothing, its word is zero from the start and orders itself. */
+        if (seen == WEIR_TAG_EMPTY && weir_cas_relaxed(&line->tag[*slot], &seen, mark)) {
+            *claimed = mark == tag;
+            seen = mark;
         }
         if (seen == tag)
-            return i;
+            return FOUND;
+        if (seen == WEIR_TAG_SEALED)
+            return SEALED;
     }
-    return -1;
+    return ELSEWHERE;
 }
 
+/* Acquire: pairs with the count of a claim; a search after it sees every tag that is counted. */
 static bool is_full(const struct weir_table *t)
 {
     return weir_load_acquire(&t->claimed) >= t->max_keys;
+}
+
+/* The tag's word, after its slot was claimed or sealed (`mark`) where it had none. */
+static struct weir_atomic_u64 *place(struct weir_table *t, const struct weir_probe *p,
+                                     uint64_t mark)
+{
+    for (uint64_t i = 0; i < WEIR_PROBE_LINES && i <= p->mask; i++) {
+        struct weir_line *line = &p->shard[(p->home + i) & p->mask];
+        int slot;
+        bool claimed = false;
+        enum place where = place_in_line(line, p->tag, mark, &slot, &claimed);
+        if (claimed) {
+            /* Release, after the tag: pairs with is_full. Without it who sees the table full could
+               miss the tag that filled it, his own key's perhaps. */
+            weir_add_release(&t->claimed, 1);
+            weir_max_relaxed(&t->longest_probe, i + 1);
+        }
+        if (where == FOUND)
+            return &line->word[slot];
+        if (where == SEALED)
+            return NULL;
+    }
+    return NULL;
 }
 
 struct weir_atomic_u64 *weir_table_claim(struct weir_table *t, const struct weir_probe *p)
@@ -93,30 +120,31 @@ struct weir_atomic_u64 *weir_table_claim(struct weir_table *t, const struct weir
     struct weir_atomic_u64 *word = weir_table_find(p);
     if (word != NULL)
         return word;
-    if (is_full(t)) {
-        /* The claim that filled the table may have been this key's: search once more. */
-        return weir_table_find(p);
-    }
-    for (uint64_t i = 0; i < WEIR_PROBE_LINES && i <= p->mask; i++) {
-        struct weir_line *line = &p->shard[(p->home + i) & p->mask];
-        int slot = claim_in_line(t, line, p->tag);
-        if (slot >= 0) {
-            weir_max_relaxed(&t->longest_probe, i + 1);
-            return &line->word[slot];
-        }
-    }
-    return NULL;
+    return place(t, p, is_full(t) ? WEIR_TAG_SEALED : p->tag);
 }
 
-bool weir_table_has_place(const struct weir_table *t, const struct weir_probe *p)
+/* Whether the search for a tag that is not there ends at an empty slot. */
+static bool ends_empty(const struct weir_probe *p)
 {
-    if (is_full(t))
-        return false;
     for (uint64_t i = 0; i < WEIR_PROBE_LINES && i <= p->mask; i++) {
-        if (weir_line_match(&p->shard[(p->home + i) & p->mask], WEIR_TAG_EMPTY) != 0)
+        const struct weir_line *line = &p->shard[(p->home + i) & p->mask];
+        if (weir_line_match(line, WEIR_TAG_SEALED) != 0)
+            return false;
+        if (weir_line_match(line, WEIR_TAG_EMPTY) != 0)
             return true;
     }
     return false;
+}
+
+struct weir_atomic_u64 *weir_table_settle(struct weir_table *t, const struct weir_probe *p,
+                                          bool look, bool *place_left)
+{
+    struct weir_atomic_u64 *word = weir_table_find(p);
+    *place_left = word == NULL && !is_full(t) && ends_empty(p);
+    if (word != NULL || *place_left)
+        return word;
+    /* Search again: the claim that filled the table may have been this key's. */
+    return look ? weir_table_find(p) : place(t, p, WEIR_TAG_SEALED);
 }
 
 void weir_table_walk(struct weir_table *t,
@@ -127,8 +155,8 @@ void weir_table_walk(struct weir_table *t,
     for (uint64_t i = 0; i < lines; i++) {
         struct weir_line *line = &t->lines[i];
         for (int slot = 0; slot < WEIR_LINE_SLOTS; slot++) {
-            uint64_t tag = weir_load_acquire(&line->tag[slot]);
-            if (tag != WEIR_TAG_EMPTY)
+            uint64_t tag = weir_load_relaxed(&line->tag[slot]);
+            if (tag != WEIR_TAG_EMPTY && tag != WEIR_TAG_SEALED)
                 visit(context, tag, &line->word[slot]);
         }
     }
@@ -144,8 +172,8 @@ static bool line_is_valid(const struct weir_table *t, uint64_t index, uint64_t *
     p.shard = t->lines + (index & ~p.mask);
     bool ended = false;
     for (int slot = 0; slot < WEIR_LINE_SLOTS; slot++) {
-        p.tag = weir_load_acquire(&line->tag[slot]);
-        if (p.tag == WEIR_TAG_EMPTY) {
+        p.tag = weir_load_relaxed(&line->tag[slot]);
+        if (p.tag == WEIR_TAG_EMPTY || p.tag == WEIR_TAG_SEALED) {
             ended = true;
             continue;
         }

@@ -7,13 +7,20 @@
  * so that limit ids spread. Probing is linear by whole lines from the home line, around the end of
  * the shard, over at most 64 lines. The size is fixed, made for max_keys at a load of at most 1/2.
  *
- * Guarantees
+ * Guarantees (numbered as in the README)
  *   S3  At most one slot per tag and shard. Slots fill in probe order and are never emptied; a
  *       claim is a compare-and-swap of the first empty tag in that order, and who loses it looks
  *       at the same slot again before he goes on. Two claims of one tag thus meet at one slot.
- *   P1  Lock-free: a lost claim means that another one succeeded; at most 64 lines a call.
- *   M1  Memory is fixed when the table is made. At most max_keys slots are claimed, and one more
- *       for each thread that claims another key in the very moment when the table gets full.
+ *   S1  A key that was told that it has no place never gets one: who finds the table full seals the
+ *       empty slot at which his search ended, before he says so. No key is then decided in the
+ *       overflow and in a slot of its own. (Without it two threads that meet a new key at the
+ * moment when the table gets full could each admit its burst.) P1  Lock-free: a lost claim means
+ * that another one succeeded; at most 64 lines a call. M1  Memory is fixed when the table is made.
+ * At most max_keys slots are claimed, and one more for each thread that claims another key in the
+ * very moment when the table gets full.
+ *
+ * Not guaranteed: a place for a key while the table has room, when 64 full lines follow its home;
+ * at a load of 1/2 that practically does not happen.
  *
  * Two keys are one when the tags' hash bits and the shards agree: (64 - id_bits) + shards_log2
  * bits.
@@ -78,7 +85,8 @@ static inline struct weir_probe weir_table_probe(const struct weir_table *t, uin
     return p;
 }
 
-/* The word of a tag, or NULL where the search ends at an empty slot or after 64 lines. */
+/* The word of a tag, or NULL where the search ends: at an empty or sealed slot, or after 64 lines.
+ */
 static inline struct weir_atomic_u64 *weir_table_find(const struct weir_probe *p)
 {
     for (uint64_t i = 0; i < WEIR_PROBE_LINES && i <= p->mask; i++) {
@@ -86,17 +94,19 @@ static inline struct weir_atomic_u64 *weir_table_find(const struct weir_probe *p
         unsigned match = weir_line_match(line, p->tag);
         if (match != 0)
             return &line->word[__builtin_ctz(match)];
-        if (weir_line_match(line, WEIR_TAG_EMPTY) != 0)
+        if (weir_line_ends(line))
             return NULL;
     }
     return NULL;
 }
 
-/* The same, and claims a slot where there is none; NULL when there is no place (see when_full). */
+/* The same, and claims a slot where there is none. NULL: there is no place, and never will be. */
 struct weir_atomic_u64 *weir_table_claim(struct weir_table *t, const struct weir_probe *p);
 
-/* Whether weir_table_claim would find a place for a tag that has none. Claims nothing. */
-bool weir_table_has_place(const struct weir_table *t, const struct weir_probe *p);
+/* The same, but claims nothing: *place_left says whether weir_table_claim would find a place. Where
+   it would not, the key never gets one, unless `look` says to leave the table as it is. */
+struct weir_atomic_u64 *weir_table_settle(struct weir_table *t, const struct weir_probe *p,
+                                          bool look, bool *place_left);
 
 /* Calls visit(context, tag, word) for every claimed slot. Beside other calls: some may be missed
    that are claimed meanwhile, none is visited twice. */
@@ -105,9 +115,9 @@ void weir_table_walk(struct weir_table *t,
                      void *context);
 
 /*
- * Whether the table is as its guarantees say: lines fill from their first slot, every tag is where
- * a search for it ends (so that none stands twice), and as many are claimed as are counted. Of a
- * table that nobody else uses meanwhile; reads all of it.
+ * Whether the table is as its guarantees say: lines fill from their first slot on, every tag is
+ * where a search for it ends (so that none stands twice), and as many are claimed as are counted.
+ * Of a table that nobody else uses meanwhile; reads all of it.
  */
 bool weir_table_is_valid(const struct weir_table *t);
 

@@ -4,18 +4,25 @@
  *
  * Time is an argument: every decision takes `now`, nanoseconds on the caller's monotonic clock.
  * A refusal is a result, not an error. Errors are negative errno values; no function sets errno,
- * prints or aborts. Zero and unlimited are different things: a limit of 0 admits the burst once
+ * prints or aborts. (One abort is not weir's: liburcu ends the process when it has no memory to
+ * register a thread.) Zero and unlimited are different things: a limit of 0 admits the burst once
  * and nothing after it, WEIR_UNLIMITED admits everything.
  *
  * Thread safety: every function may run beside every other on one engine, weir_close excepted.
  * weir_add_limit takes a lock against itself and never stops a decision. A reservation has one
  * owner: one thread at a time per handle, and no copies.
  *
- * Decisions make no system call and take no lock. They allocate in two cases only: a thread's
- * first call on an engine (its counters; weir_thread_ready does the part that takes a lock), and
- * the call that gives a limit a new origin (once in months at the fastest rates).
+ * A decision makes no system call, takes no lock and allocates nothing, except
+ *   - in a thread's first call, which registers the thread with liburcu under a lock
+ *     (weir_thread_ready does that beforehand) and allocates its counters for the engine;
+ *   - in the call that gives a limit an origin for its times (its first one; then once in months at
+ *     the fastest rates, or when the clock jumps), which allocates.
  *
- * Legal times are 0 to 2^63-1 (a larger `now` counts as 2^63-1), spans 0 to 2^64-1.
+ * Legal times are 0 to 2^63-1 (a larger `now` counts as 2^63-1), spans 0 to 2^64-1. A clock may
+ * jump by any distance: a limit's times reach at least 180 days ahead of its first call and
+ * stale_max back, and a call outside of that (a peek excepted) gives it another origin. 30 of these
+ * are told apart until the next weir_add_limit; after that, time stands still for that limit at the
+ * end of its line.
  */
 #ifndef WEIR_WEIR_H
 #define WEIR_WEIR_H
@@ -128,15 +135,17 @@ struct weir_policy weir_refill_bucket(uint64_t limit, weir_ns period, weir_ns ti
  * Returns 0 and writes *out; or writes the byte offset of the fault to *error_at (unless NULL),
  * leaves *out alone and returns
  *   -EINVAL  text is NULL, out is NULL (offset 0), or the text does not parse
- *   -ERANGE  a number is above what its field holds (2^64-2 for counts, 2^64-1 ns for spans)
+ *   -ERANGE  a number is too large: a limit or slack above 2^64-2, a burst above 2^64-1, a span
+ *            above 2^64-1 ns
  */
 WEIR_MUST_USE int weir_policy_parse(struct weir_policy *out, const char *text, size_t *error_at);
 
 /*
- * Text from a policy, so that parsing it gives the same policy back. Writes at most size - 1
+ * Text from a policy, so that parsing it gives the same policy back (of "unlimited", what
+ * weir_token_bucket makes of it). Writes at most size - 1
  * characters and a NUL (nothing when size is 0; buffer may then be NULL).
  * Returns the full length without the NUL, as snprintf does, or
- *   -EINVAL  policy is NULL, its kind or form is unknown, its period is 0, or buffer is NULL
+ *   -EINVAL  policy is NULL or not valid (see weir_add_limit), or buffer is NULL
  */
 int weir_policy_format(const struct weir_policy *policy, char *buffer, size_t size);
 
@@ -154,7 +163,7 @@ enum weir_when_full {
 struct weir_options {
     size_t size;         /* sizeof (struct weir_options), or 0 */
     size_t max_keys;     /* bound on keys held, 1 to 2^32; 0 = 1048576. A key counts per limit */
-    unsigned max_limits; /* bound on limits, 1 to 65535; 0 = 256. Costs hash bits: README */
+    unsigned max_limits; /* bound on limits, 1 to 65535; 0 = 256. Costs hash bits: weir_engine(3) */
     weir_ns stale_max;   /* clocks of threads differ by less; 1 ns to 90 days, 0 = 60 s */
     enum weir_when_full when_full;
     const uint8_t *secret; /* 192 random bytes for weir_key_*, copied; NULL = from getrandom() */
@@ -171,17 +180,21 @@ struct weir_options {
  */
 WEIR_MUST_USE int weir_open(struct weir **out, const struct weir_options *options);
 
-/* Frees everything. No other call on this engine may run or come. NULL does nothing. */
+/* Frees the engine and all it holds (a thread that lives on frees its own counters when it ends).
+   No other call on this engine may run or come. NULL does nothing. */
 void weir_close(struct weir *w);
 
 /*
  * Adds a limit. Name: 1 to 63 bytes, copied. The policy is copied. Takes the engine's lock,
- * allocates. Returns its id, 0 to max_limits - 1, or
- *   -EINVAL  w, name or policy is NULL; the name is empty; the policy's kind or form is unknown,
- *            its period is 0, a reserved word is not 0
+ * allocates, and does what housekeeping is due for limits whose clocks have jumped (it then reads
+ * all of the table and waits for other threads' calls under way). Returns its id, 0 to
+ * max_limits - 1, or
+ *   -EINVAL  w, name or policy is NULL; the name is empty; the policy is not valid: its kind or
+ *            form is unknown, its period is 0, a pacer has a tick or no burst, a reserved word is
+ *            not 0
  *   -ENAMETOOLONG  the name has more than 63 bytes
  *   -EEXIST  a limit of that name exists
- *   -ERANGE  the policy cannot be kept exactly: README, "limits"
+ *   -ERANGE  the policy cannot be kept exactly: weir_policy(3)
  *   -ENOSPC  max_limits limits exist
  *   -ENOMEM  memory cannot be had
  */
@@ -265,7 +278,8 @@ enum weir_quota weir_quota(struct weir_result result);
  *   ALLOWED  the tokens are taken (n = 0: the key is not in debt; nothing is written)
  *   DENIED   not enough tokens, nothing is written; or no place for the key and WEIR_FULL_DENY
  *   NEVER    n is above the burst, nothing is written
- *   INVALID  w is NULL or there is no such limit
+ *   INVALID  w is NULL, there is no such limit, or it has no origin yet and there is no memory for
+ *            one (the calls below that return a count return 0 then)
  * A `now` older than what the key has seen mints nothing and is no error.
  */
 WEIR_MUST_USE struct weir_result weir_decide(struct weir *w, int limit, weir_key key, uint64_t n,
@@ -281,7 +295,7 @@ WEIR_MUST_USE struct weir_result weir_peek(struct weir *w, int limit, weir_key k
 /* A grant that can be cancelled. A plain value, nothing to free; use it where it was written. */
 struct weir_reservation {
     uint64_t n;      /* tokens that a cancel could still give back at most; 0 = none */
-    weir_ns instant; /* when it may act; at most 2^64-1 */
+    weir_ns instant; /* when it may act, on the caller's clock */
     /* the rest is weir's own */
     uint64_t slot;
     int64_t origin;
@@ -319,7 +333,8 @@ uint64_t weir_cancel(struct weir *w, struct weir_reservation *r, weir_ns now);
  * Gives back n tokens without a handle ("do not count successful log-ins"). The bucket ends at
  * most full. Returns the tokens given back: n, or fewer when the bucket is full with fewer (a
  * token of which a part had accrued anew counts as given back). 0 for a key never used, a full
- * bucket, a bad argument.
+ * bucket, a bad argument. For a key without a place the tokens go where its charges went: to the
+ * overflow bucket with WEIR_FULL_SHARE, else nowhere.
  */
 uint64_t weir_refund(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now);
 
@@ -334,8 +349,9 @@ uint64_t weir_take(struct weir *w, int limit, weir_key key, uint64_t max, weir_n
 uint64_t weir_charge(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now);
 
 /*
- * Makes a key as if never used. 0 (also for a key that was never used), -EINVAL (w is NULL),
- * -ENOENT (no such limit). A reservation made before can give back at most what was taken since.
+ * Makes a key as if never used; one without a place keeps sharing the overflow bucket as it is.
+ * 0 (also for a key that was never used), -EINVAL (w is NULL), -ENOENT (no such limit). A
+ * reservation made before can give back at most what was taken since.
  */
 int weir_forget(struct weir *w, int limit, weir_key key);
 
@@ -385,7 +401,8 @@ struct weir_meter {
 WEIR_MUST_USE int weir_meter_init(struct weir_meter *m, const struct weir_policy *policy,
                                   weir_ns origin);
 
-/* As weir_decide, weir_reserve and weir_cancel, on a cell. INVALID and 0 when c or m is NULL. */
+/* As weir_decide, weir_reserve and weir_cancel, on a cell. INVALID and 0 when c or m is NULL. A
+   reservation is cancelled on its own cell, through its own meter. */
 WEIR_MUST_USE struct weir_result weir_cell_decide(struct weir_cell *c, const struct weir_meter *m,
                                                   uint64_t n, weir_ns now);
 WEIR_MUST_USE struct weir_result weir_cell_reserve(struct weir_cell *c, const struct weir_meter *m,

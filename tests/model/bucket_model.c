@@ -203,8 +203,6 @@ uint64_t model_wait(const struct model_line *line, uint64_t now, model_int targe
     if (line->form.units == 0)
         return UINT64_MAX;
     e = grains_until(target, line->form.units, line->form.grains);
-    if (line->clamped && e > (model_int)UINT64_MAX - 3)
-        return UINT64_MAX;
     return span_to_grain(line, now, line->origin + e);
 }
 

@@ -75,8 +75,7 @@ void model_line_init(struct model_line *line, const struct model_form *form, mod
 
 model_int model_v(const struct model_line *line, uint64_t now);
 
-/* Least span after which V is at least `target`; UINT64_MAX when that is never, or longer. On a
-   clamped line an instant 2^64-3 grains or more after the origin is never. */
+/* Least span after which V is at least `target`; UINT64_MAX when that is never, or longer. */
 uint64_t model_wait(const struct model_line *line, uint64_t now, model_int target);
 
 /* The operations. `r` may be NULL. model_step is a reservation (max_wait 0: a decision) when

@@ -2,7 +2,7 @@
 /*
  * One key of one limit under test: a cell, or a key of an engine, behind the same calls.
  *
- * What the cell has no call for (refund, take, charge, forget) is said by subject_is_cell.
+ * The cell has no call for refund, take, charge and forget: subject.kind tells.
  */
 #ifndef WEIR_TESTS_SUBJECT_H
 #define WEIR_TESTS_SUBJECT_H

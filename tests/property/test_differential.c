@@ -130,7 +130,7 @@ static void add_limit(struct crowd *crowd, size_t i, const struct weir_policy *p
         };
         model_line_init(&t->line, &form, origin);
     }
-    (void)twin_peek(&crowd->twins[i][0], 0, crowd->walks[i].first);
+    (void)twin_decide(&crowd->twins[i][0], 0, crowd->walks[i].first);
 }
 
 static void engine_equals_the_model(void **state)

@@ -92,7 +92,7 @@ static void take_part(void *context, unsigned index)
 
 static void hold(struct contest *c, unsigned rounds, const char *what)
 {
-    c->rounds = scaled(rounds);
+    c->rounds = (unsigned)random_scaled(rounds);
     pthread_barrier_init(&c->barrier, NULL, THREADS);
     run_crew(THREADS, take_part, c);
     pthread_barrier_destroy(&c->barrier);
@@ -153,7 +153,7 @@ static void s1_k16_across_new_origins(void **state)
 static void s1_k14_last_place(void **state)
 {
     (void)state;
-    unsigned rounds = scaled(300);
+    unsigned rounds = (unsigned)random_scaled(300);
     for (unsigned round = 0; round < rounds; round++) {
         struct contest c = {0};
         c.w = open_for_keys(1, WEIR_FULL_SHARE);
@@ -172,12 +172,52 @@ static void s1_k14_last_place(void **state)
     }
 }
 
+/* Two new keys meet a table with one place: each is admitted its burst, wherever it is decided. */
+struct last_place {
+    struct weir *w;
+    int limit;
+    pthread_barrier_t barrier;
+    struct weir_atomic_u64 taken[2];
+};
+
+static void take_by_key(void *context, unsigned index)
+{
+    struct last_place *l = context;
+    weir_key key = weir_key_u64(l->w, index % 2);
+    pthread_barrier_wait(&l->barrier);
+    while (weir_allow(l->w, l->limit, key, 1, WEIR_HOUR))
+        weir_add_relaxed(&l->taken[index % 2], 1);
+}
+
+static void s1_k26_while_the_table_gets_full(void **state)
+{
+    (void)state;
+    unsigned rounds = (unsigned)random_scaled(4000);
+    unsigned shared = 0;
+    for (unsigned round = 0; round < rounds; round++) {
+        struct last_place l = {0};
+        l.w = open_for_keys(1, WEIR_FULL_SHARE);
+        l.limit = add_limit(l.w, "a", weir_token_bucket(1, WEIR_HOUR, BURST));
+        pthread_barrier_init(&l.barrier, NULL, 4);
+        run_crew(4, take_by_key, &l);
+        pthread_barrier_destroy(&l.barrier);
+        for (unsigned k = 0; k < 2; k++)
+            assert_int_equal(weir_load_relaxed(&l.taken[k]), BURST);
+        struct weir_stats stats = {0};
+        assert_int_equal(weir_stats(l.w, &stats), 0);
+        shared += stats.overflow > 0;
+        weir_close(l.w);
+    }
+    print_message("# %u rounds, in %u of them one key had no place\n", rounds, shared);
+    assert_true(shared > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(s1_k14_cell),         cmocka_unit_test(s1_k14_key_never_seen_before),
         cmocka_unit_test(s1_k11_with_cancels), cmocka_unit_test(s1_k16_across_new_origins),
-        cmocka_unit_test(s1_k14_last_place),
+        cmocka_unit_test(s1_k14_last_place),   cmocka_unit_test(s1_k26_while_the_table_gets_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void flood(void *context, unsigned index)
 static void s3_m1_flood_of_ten_times_max_keys(void **state)
 {
     (void)state;
-    unsigned rounds = scaled(10);
+    unsigned rounds = (unsigned)random_scaled(10);
     for (unsigned round = 0; round < rounds; round++) {
         struct flood f = {open_for_keys(FLOOD_KEYS, WEIR_FULL_SHARE), 0, NULL};
         f.limit = add_limit(f.w, "a", weir_token_bucket(1, WEIR_HOUR, FLOOD_BURST));
@@ -70,15 +70,16 @@ struct ledger {
     struct weir_atomic_u64 taken[LEDGER_KEYS];
     struct weir_atomic_u64 given[LEDGER_KEYS];
     unsigned operations;
+    uint64_t seed;
 };
 
 static void mutate(void *context, unsigned index)
 {
     struct ledger *l = context;
-    uint64_t seed = index + 100;
+    struct test_random random = {l->seed + index};
     const weir_ns now = WEIR_HOUR;
     for (unsigned i = 0; i < l->operations; i++) {
-        uint64_t dice = next_random(&seed);
+        uint64_t dice = random_u64(&random);
         unsigned k = (unsigned)(dice % LEDGER_KEYS);
         uint64_t n = 1 + (dice >> 8) % 20;
         weir_key key = weir_key_u64(l->w, k);
@@ -121,7 +122,8 @@ static void s7_k11_k15_ledger(void **state)
     const uint64_t burst = 100;
     l.w = open_for_keys(LEDGER_KEYS, WEIR_FULL_SHARE);
     l.limit = add_limit(l.w, "a", weir_token_bucket(17, WEIR_SECOND, burst)); /* rounded form */
-    l.operations = scaled(200000);
+    l.seed = random_start("ledger", 100).state;
+    l.operations = (unsigned)random_scaled(200000);
     run_crew(THREADS, mutate, &l);
     for (unsigned k = 0; k < LEDGER_KEYS; k++) {
         weir_key key = weir_key_u64(l.w, k);
@@ -209,7 +211,7 @@ static void s5_k27_sweeps_beside_decisions(void **state)
     struct leaps l = {0};
     l.w = open_for_keys(LEAP_KEYS, WEIR_FULL_SHARE);
     l.limit = add_limit(l.w, "a", weir_token_bucket(9, 10, LEAP_BURST));
-    l.steps = scaled(1000);
+    l.steps = (unsigned)random_scaled(1000);
     pthread_barrier_init(&l.barrier, NULL, THREADS - 1);
     run_crew(THREADS, sweep_or_leap, &l);
     pthread_barrier_destroy(&l.barrier);

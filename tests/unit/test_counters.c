@@ -29,7 +29,7 @@ static void sums_over_threads_that_end(void **state)
     struct weir *w = open_for_keys(100, WEIR_FULL_SHARE);
     struct job job = {w, add_limit(w, "a", weir_token_bucket(1, WEIR_HOUR, 3)), NULL, NULL};
     size_t bytes = 0;
-    unsigned rounds = scaled(250);
+    unsigned rounds = (unsigned)random_scaled(250);
     for (unsigned round = 0; round < rounds; round++) {
         run_crew(4, decide_some, &job);
         for (unsigned i = 0; i < 4; i++)
@@ -72,7 +72,7 @@ static void a_thread_outlives_its_engine(void **state)
     pthread_barrier_t closed;
     pthread_barrier_init(&used, NULL, 2);
     pthread_barrier_init(&closed, NULL, 2);
-    unsigned rounds = scaled(50);
+    unsigned rounds = (unsigned)random_scaled(50);
     for (unsigned i = 0; i < rounds; i++) {
         struct weir *w = open_for_keys(10, WEIR_FULL_SHARE);
         struct job job = {w, add_limit(w, "a", weir_token_bucket(1, WEIR_HOUR, 3)), &used, &closed};

@@ -11,24 +11,28 @@ import re
 import subprocess
 import sys
 
-STARTS = ["weir_cell_decide", "weir_cell_reserve", "weir_decide", "weir_allow", "weir_reserve",
-          "weir_peek"]
+STARTS = ["weir_cell_decide", "weir_cell_reserve", "weir_cell_cancel", "weir_decide", "weir_allow",
+          "weir_reserve", "weir_cancel", "weir_peek", "weir_take", "weir_charge", "weir_refund",
+          "weir_forget"]
 
 # Called in rare cases only, each named in the header: a thread's first call, a new origin.
 OFF_THE_PATH = {
-    "find_block": "a thread's first call on an engine: its counters",
+    "first_rows": "a thread's first call on an engine: its counters",
     "urcu_bp_register": "a thread's first call: liburcu's registration",
     "weir_settings_settle": "a limit's first call, a clock that left the line",
+    "weir_settings_aside": "a question of a clock that left the line",
+    "weir_bucket_rebase_slot": "a cancel of a reservation made before the origin moved",
 }
 
 # Out of the library on the path itself: what the compiler makes of struct copies, assertions of
 # builds with them, liburcu's flag for the kernel's membarrier.
-OUTSIDE = re.compile(r"^(memset|memcpy|__assert_fail|__stack_chk_fail|__tls_get_addr)$")
+OUTSIDE = re.compile(r"^(memset|memcpy|__assert_fail|__stack_chk_fail)$")
 
 FORBIDDEN = [
-    ("division", re.compile(r"^(i?div[bwlq]?|aes\w*)$")),
+    ("division", re.compile(r"^i?div[bwlq]?$")),
     ("floating point", re.compile(r"^v?(add|sub|mul|div|sqrt|cvt\w*|ucomi|comi|max|min)(s|p)[sd]"
                                   r"|^v?cvt|^f(ld|st|add|sub|mul|div|ild|ist)")),
+    ("an indirect jump, which hides its target,", re.compile(r"^indirect ")),
     ("system call", re.compile(r"^(syscall|sysenter|int)$")),
 ]
 
@@ -54,6 +58,8 @@ def functions(library):
                                r"data16\s+|cs\s+)*(\S+)(.*)$", line)
         if instruction and "R_X86_64" not in line:
             last = instruction.group(1)
+            if re.match(r"^(call|jmp)q?$", last) and "*" in instruction.group(2):
+                code.append("indirect " + last)
             code.append(last)
             target = re.search(r"<([^>+]+)(?:\+0x[0-9a-f]+)?>\s*$", instruction.group(2))
             if target and re.match(r"^(call|j\w+)$", last):

@@ -26,6 +26,12 @@ static uint64_t drain(struct weir *w, int limit, weir_key key, weir_ns now)
     return got;
 }
 
+/* A call that writes nothing, but gives the limit an origin from which `now` can be told. */
+static void tell(struct weir *w, int limit, weir_key key, weir_ns now)
+{
+    assert_true(weir_decide(w, limit, key, 0, now).verdict != WEIR_INVALID);
+}
+
 static void first_now_less_stale_max_is_the_origin(void **state)
 {
     (void)state;
@@ -91,6 +97,7 @@ static void s5_debt_survives_a_new_origin(void **state)
         now += debt + 10; /* the key is at 0 again, about */
         assert_int_equal(weir_charge(w, limit, key, tokens, now), tokens);
         now += debt - WEIR_SECOND;
+        tell(w, limit, key, now);
         weir_ns wait = weir_peek(w, limit, key, 1, now).wait;
         assert_true(wait > WEIR_SECOND / 2 && wait < 2 * WEIR_SECOND);
         unsigned generations = generations_of(w, limit);
@@ -117,7 +124,9 @@ static void k20_a_clock_that_jumps_ahead_and_back(void **state)
     assert_int_equal(drain(w, limit, key, now), 1);
     for (int i = 1; i <= 5; i++) {
         assert_int_equal(weir_peek(w, limit, key, 1, now + (weir_ns)i * 10 * year).wait, 0);
+        tell(w, limit, key, now + (weir_ns)i * 10 * year);
         assert_int_equal(weir_peek(w, limit, key, 1, now).wait, WEIR_HOUR);
+        tell(w, limit, key, now);
     }
     assert_true(generations_of(w, limit) > 8);
     assert_false(weir_allow(w, limit, key, 1, now + WEIR_HOUR - 1));
@@ -159,6 +168,87 @@ static void generations_run_out_and_the_sweep_frees_them(void **state)
     weir_close(w);
 }
 
+/* K09: asking at whatever instant changes nothing, not even the limit's time line. */
+static void k09_a_peek_moves_no_origin(void **state)
+{
+    (void)state;
+    struct weir *w = open_for_keys(4, WEIR_FULL_SHARE);
+    int limit = add_limit(w, "a", weir_token_bucket(10, WEIR_SECOND, 10));
+    weir_key key = weir_key_u64(w, 1);
+    assert_int_equal(weir_peek(w, limit, key, 10, 5 * year).verdict, WEIR_ALLOWED);
+    assert_int_equal(generations_of(w, limit), 0);
+    weir_ns now = 50 * year;
+    assert_int_equal(drain(w, limit, key, now), 10);
+    for (unsigned i = 0; i < 100; i++) {
+        assert_int_equal(weir_peek(w, limit, key, 10, UINT64_MAX).verdict, WEIR_ALLOWED);
+        assert_int_equal(weir_peek(w, limit, key, 10, now + WEIR_SECOND).wait, 0);
+        assert_int_equal(weir_peek(w, limit, key, 1, now - 3 * WEIR_HOUR).wait,
+                         3 * WEIR_HOUR + WEIR_SECOND / 10);
+        assert_int_equal(weir_peek(w, limit, key, 1, now).wait, WEIR_SECOND / 10);
+    }
+    assert_int_equal(generations_of(w, limit), 1);
+    assert_int_equal(drain(w, limit, key, now + WEIR_SECOND), 10);
+    weir_close(w);
+}
+
+/* A server that only adds limits gets its generations back, too. */
+static void adding_a_limit_sweeps(void **state)
+{
+    (void)state;
+    struct weir *w = open_for_keys(64, WEIR_FULL_SHARE);
+    int limit = add_limit(w, "a", weir_token_bucket(999999937, WEIR_SECOND, 1000));
+    weir_key key = weir_key_u64(w, 1);
+    weir_ns now = year;
+    for (unsigned i = 0; i < WEIR_GENERATIONS; i++, now += year)
+        assert_int_equal(drain(w, limit, key, now), 1000);
+    assert_int_equal(generations_of(w, limit), WEIR_GENERATIONS);
+    (void)drain(w, limit, key, now);
+    assert_int_equal(drain(w, limit, key, now + year), 0);
+    add_limit(w, "b", weir_token_bucket(1, WEIR_SECOND, 1));
+    assert_int_equal(generations_of(w, limit), 1);
+    assert_int_equal(drain(w, limit, key, now + year), 1000);
+    weir_close(w);
+}
+
+/* What does not depend on time needs no origin: every `now` is told from the start. */
+static void rate_0_and_unlimited_need_no_origin(void **state)
+{
+    (void)state;
+    struct weir *w = open_for_keys(4, WEIR_FULL_SHARE);
+    int rate_0 = add_limit(w, "a", weir_token_bucket(0, WEIR_SECOND, 3));
+    int unlimited = add_limit(w, "b", weir_token_bucket(WEIR_UNLIMITED, 0, 0));
+    weir_key key = weir_key_u64(w, 1);
+    assert_int_equal(weir_take(w, rate_0, key, 2, INT64_MAX), 2);
+    assert_int_equal(weir_take(w, rate_0, key, 2, 0), 1);
+    assert_int_equal(weir_take(w, rate_0, key, 2, UINT64_MAX), 0);
+    assert_true(weir_allow(w, unlimited, key, UINT64_MAX, UINT64_MAX));
+    assert_true(weir_allow(w, unlimited, key, 1, 0));
+    struct weir_stats stats = {0};
+    assert_int_equal(weir_stats(w, &stats), 0);
+    assert_int_equal(stats.origins, 0);
+    weir_close(w);
+}
+
+/* Thirty years and the whole word: what a cell is promised. */
+static void a_cell_reaches_thirty_years(void **state)
+{
+    (void)state;
+    static const uint64_t rates[] = {1, 9, 17, 999999937, 1000000000};
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+        struct weir_policy policy = weir_token_bucket(rates[i], WEIR_SECOND, 1000);
+        struct weir_meter m;
+        assert_int_equal(weir_meter_init(&m, &policy, WEIR_HOUR), 0);
+        assert_int_equal(m.mark, (uint64_t)1 << 63);
+        assert_int_equal(m.span, ((uint64_t)1 << 63) - 1);
+        struct weir_cell c = {0};
+        weir_ns end = WEIR_HOUR + 30 * year;
+        assert_int_equal(weir_cell_decide(&c, &m, 1000, end).verdict, WEIR_ALLOWED);
+        struct weir_result denied = weir_cell_decide(&c, &m, 1, end);
+        assert_int_equal(denied.verdict, WEIR_DENIED);
+        assert_int_equal(weir_cell_decide(&c, &m, 1, end + denied.wait).verdict, WEIR_ALLOWED);
+    }
+}
+
 /* K27: a sweep changes no answer, of any key or the overflow bucket. */
 static void k27_a_sweep_changes_no_answer(void **state)
 {
@@ -167,23 +257,30 @@ static void k27_a_sweep_changes_no_answer(void **state)
     struct weir *w = open_for_keys(KEYS, WEIR_FULL_SHARE);
     int limit = add_limit(w, "a", weir_token_bucket(17, WEIR_MICROSECOND, 1000));
     int other = add_limit(w, "b", weir_token_bucket(1, WEIR_SECOND, 5));
-    uint64_t seed = 6;
+    struct test_random random = random_start("debts", 6);
     weir_ns now = year;
     for (unsigned i = 0; i < KEYS + 50; i++) {
         /* the origin moves every tenth key, so words of many generations lie in the table */
         if (i % 10 == 0)
             now += 250 * WEIR_DAY;
         weir_key key = weir_key_u64(w, i % (KEYS / 2));
-        assert_true(weir_charge(w, limit, key, 1 + next_random(&seed) % 2000000000, now) > 0);
-        assert_true(weir_charge(w, other, key, 1 + next_random(&seed) % 100, now) > 0);
+        assert_true(weir_charge(w, limit, key, 1 + random_below(&random, 2000000000), now) > 0);
+        assert_true(weir_charge(w, other, key, 1 + random_below(&random, 100), now) > 0);
     }
     /* no place left: the overflow bucket */
     assert_true(weir_charge(w, limit, weir_key_u64(w, 1000000), 12345, now) > 0);
+    weir_key unplaced = weir_key_u64(w, 1000001);
+    struct weir_result shared = weir_peek(w, limit, unplaced, 1000, now);
+    assert_int_equal(shared.verdict, WEIR_DENIED);
     struct weir_result before[KEYS + 1];
     for (unsigned i = 0; i <= KEYS; i++)
         before[i] = weir_peek(w, i % 2 != 0 ? limit : other, weir_key_u64(w, i / 2), 3, now);
+    tell(w, limit, unplaced,
+         now + 300 * WEIR_DAY); /* the overflow word is of an older generation */
+    tell(w, limit, unplaced, now);
     weir_sweep(w);
     assert_int_equal(generations_of(w, limit), 1);
+    assert_int_equal(weir_peek(w, limit, unplaced, 1000, now).wait, shared.wait);
     for (unsigned i = 0; i <= KEYS; i++) {
         struct weir_result after =
             weir_peek(w, i % 2 != 0 ? limit : other, weir_key_u64(w, i / 2), 3, now);
@@ -250,6 +347,10 @@ int main(void)
         cmocka_unit_test(s5_debt_survives_a_new_origin),
         cmocka_unit_test(k20_a_clock_that_jumps_ahead_and_back),
         cmocka_unit_test(generations_run_out_and_the_sweep_frees_them),
+        cmocka_unit_test(k09_a_peek_moves_no_origin),
+        cmocka_unit_test(adding_a_limit_sweeps),
+        cmocka_unit_test(rate_0_and_unlimited_need_no_origin),
+        cmocka_unit_test(a_cell_reaches_thirty_years),
         cmocka_unit_test(k27_a_sweep_changes_no_answer),
         cmocka_unit_test(k01_a_stale_clock_moves_no_origin),
         cmocka_unit_test(k11_cancel_after_a_new_origin),

@@ -118,6 +118,7 @@ static void other_ways_to_write(void **state)
     reads_as("10/1.5us", weir_token_bucket(10, 1500, 10));
     reads_as("10/1.5day", weir_token_bucket(10, 36 * WEIR_HOUR, 10));
     reads_as("10/18446744073709551615ns", weir_token_bucket(10, UINT64_MAX, 10));
+    is_printed("10/s burst 18446744073709551615", weir_token_bucket(10, WEIR_SECOND, UINT64_MAX));
     reads_as("50/s pace", weir_pacer(50, WEIR_SECOND, 0));
     reads_as("50/s pace slack 0", weir_pacer(50, WEIR_SECOND, 0));
     reads_as("  unlimited ", weir_token_bucket(WEIR_UNLIMITED, WEIR_SECOND, 1));
@@ -165,7 +166,7 @@ static void numbers_that_are_too_large(void **state)
     refused("10/18446744073710s", 3, -ERANGE);
     refused("10/213504day", 3, -ERANGE);
     refused("10/99999999999999999999999999.5day", 3, -ERANGE);
-    refused("10/s burst 18446744073709551615", 11, -ERANGE);
+    refused("10/s burst 18446744073709551616", 11, -ERANGE);
     refused("10/s burst 18446744073709551616", 11, -ERANGE);
     refused("10/s pace slack 18446744073709551615", 16, -ERANGE);
     refused("10/s refill 18446744073709551616ns", 12, -ERANGE);

@@ -67,18 +67,19 @@ static void each_key_keeps_its_slot(void **state)
     enum { KEYS = 5000 };
     struct weir_table t = make_table(KEYS, 8);
     struct weir_atomic_u64 *slots[KEYS];
-    uint64_t seed = 4;
+    struct test_random random = random_start("slots", 4);
+    struct test_random again = random;
     for (unsigned i = 0; i < KEYS; i++) {
-        uint64_t high = next_random(&seed);
-        slots[i] = claim(&t, high, next_random(&seed), i % 256);
+        uint64_t high = random_u64(&random);
+        slots[i] = claim(&t, high, random_u64(&random), i % 256);
         assert_non_null(slots[i]);
         weir_store_relaxed(slots[i], i + 1);
     }
     assert_int_equal(weir_load_relaxed(&t.claimed), KEYS);
-    seed = 4;
+    random = again;
     for (unsigned i = 0; i < KEYS; i++) {
-        uint64_t high = next_random(&seed);
-        uint64_t low = next_random(&seed);
+        uint64_t high = random_u64(&random);
+        uint64_t low = random_u64(&random);
         assert_ptr_equal(find(&t, high, low, i % 256), slots[i]);
         assert_ptr_equal(claim(&t, high, low, i % 256), slots[i]);
         assert_int_equal(weir_load_relaxed(slots[i]), i + 1);
@@ -113,7 +114,9 @@ static void k25_all_homes_equal(void **state)
         struct weir_probe p = weir_table_probe(&t, 0, lows[i], 7);
         assert_null(weir_table_claim(&t, &p));
         assert_null(weir_table_find(&p));
-        assert_false(weir_table_has_place(&t, &p));
+        bool place_left = true;
+        assert_null(weir_table_settle(&t, &p, true, &place_left));
+        assert_false(place_left);
     }
     for (unsigned i = 0; i < 256; i++)
         assert_ptr_equal(find(&t, 0, lows[i], 7), slots[i]);
@@ -126,11 +129,11 @@ static void m1_not_more_than_max_keys(void **state)
     static const uint64_t sizes[] = {1, 2, 3, 4, 5, 100, 2000};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct weir_table t = make_table(sizes[i], 1);
-        uint64_t seed = i;
+        struct test_random random = {i};
         uint64_t placed = 0;
         for (uint64_t k = 0; k < 4 * sizes[i] + 4; k++) {
-            uint64_t high = next_random(&seed);
-            if (claim(&t, high, next_random(&seed), 0) != NULL)
+            uint64_t high = random_u64(&random);
+            if (claim(&t, high, random_u64(&random), 0) != NULL)
                 placed++;
         }
         assert_int_equal(placed, sizes[i]);
@@ -150,16 +153,51 @@ static void add_up(void *context, uint64_t tag, struct weir_atomic_u64 *word)
     tally->words += weir_load_relaxed(word);
 }
 
+/* S1: who was told that there is no place never gets one, though others' slots are empty still. */
+static void s1_no_place_is_for_ever(void **state)
+{
+    (void)state;
+    struct weir_table t = make_table(100, 8);
+    struct test_random random = random_start("no place", 9);
+    for (unsigned i = 0; i < 100; i++) {
+        uint64_t high = random_u64(&random);
+        assert_non_null(claim(&t, high, random_u64(&random), 0));
+    }
+    for (unsigned i = 0; i < 300; i++) {
+        uint64_t high = random_u64(&random);
+        uint64_t low = random_u64(&random);
+        struct weir_probe p = weir_table_probe(&t, high, low, 0);
+        bool place_left = true;
+        if (i % 3 == 0) { /* a mere question leaves the table as it is */
+            assert_null(weir_table_settle(&t, &p, true, &place_left));
+        } else if (i % 3 == 1) {
+            assert_null(weir_table_settle(&t, &p, false, &place_left));
+        } else {
+            assert_null(weir_table_claim(&t, &p));
+            place_left = false;
+        }
+        assert_false(place_left);
+        /* as if a claim under way had seen room: the count no longer stands in its way */
+        weir_store_relaxed(&t.claimed, 99);
+        if (i == 0)
+            assert_non_null(weir_table_claim(&t, &p));
+        if (i % 3 != 0)
+            assert_null(weir_table_claim(&t, &p));
+        weir_store_relaxed(&t.claimed, 100);
+    }
+    weir_table_free(&t);
+}
+
 /* The walker finds what would break S3: a tag twice, a gap before a tag, a wrong count. */
 static void the_walker_finds_what_is_wrong(void **state)
 {
     (void)state;
     struct weir_table t = make_table(2000, 8);
     assert_true(weir_table_is_valid(&t));
-    uint64_t seed = 8;
+    struct test_random random = random_start("walker", 8);
     for (unsigned i = 0; i < 2000; i++) {
-        uint64_t high = next_random(&seed);
-        assert_non_null(claim(&t, high, next_random(&seed), 0));
+        uint64_t high = random_u64(&random);
+        assert_non_null(claim(&t, high, random_u64(&random), 0));
     }
     assert_true(weir_table_is_valid(&t));
     weir_store_relaxed(&t.claimed, 1999);
@@ -187,10 +225,10 @@ static void walk_visits_each_slot_once(void **state)
     (void)state;
     struct weir_table t = make_table(3000, 8);
     struct tally expected = {0, 0};
-    uint64_t seed = 5;
+    struct test_random random = random_start("walk", 5);
     for (uint64_t i = 1; i <= 3000; i++) {
-        uint64_t high = next_random(&seed);
-        uint64_t low = next_random(&seed);
+        uint64_t high = random_u64(&random);
+        uint64_t low = random_u64(&random);
         weir_store_relaxed(claim(&t, high, low, 3), i);
         expected.tags ^= weir_tag(low, 3, 8);
         expected.words += i;
@@ -210,6 +248,7 @@ int main(void)
         cmocka_unit_test(each_key_keeps_its_slot),
         cmocka_unit_test(k25_all_homes_equal),
         cmocka_unit_test(m1_not_more_than_max_keys),
+        cmocka_unit_test(s1_no_place_is_for_ever),
         cmocka_unit_test(the_walker_finds_what_is_wrong),
         cmocka_unit_test(walk_visits_each_slot_once),
     };

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Settings with an origin: how a limit gets one that `now` can be told from.
+ *
+ * A limit's first call and a `now` outside of its line (past half the payload's span, or more than
+ * stale_max before the origin) publish the same policy again, with another origin, by one
+ * compare-and-swap of the limit's settings pointer. Words are re-based at their next touch. What
+ * does not depend on time (rate 0, unlimited) has its origin from the start.
+ *
+ * Guarantees (S and P numbered as in the README)
+ *   S5  An origin moves by a whole multiple of `grains` grains: words move by whole units.
+ *   O2  Settings are published with release and loaded with acquire: who has the pointer has the
+ *       numbers. An object is freed only after a grace period during which nothing led to it.
+ *   P1  Lock-free: a lost publication means that another thread's stands. A stopped thread holds
+ *       up nobody: who finds no spare allocates. Without memory or without a free generation time
+ *       stands still for that call, at the nearer end of the line, which admits nothing that is
+ *       not due.
+ *
+ * Not guaranteed: a limit's very first call when there is no memory and another thread has taken
+ * the spare for it and stopped. That call is INVALID.
+ */
+#include "limiter.h"
+
+#include "check.h"
+#include "policy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Without memory, the first origin can only come from the thread that took the limit's spare: so
+   many pauses it is given (about 1 ms). */
+#define FIRST_ORIGIN_WAITS 1000
+
+/* errno is the caller's: what malloc says in it is said by the result. */
+struct weir_settings *weir_settings_allocate(void)
+{
+    int saved = errno;
+    struct weir_settings *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
+    errno = saved;
+    return s;
+}
+
+/* The first object of a limit: unanchored, unless time does not matter to it. */
+static void start_settings(struct weir_settings *s, const struct weir_meter *meter, uint64_t serial)
+{
+    memset(s, 0, sizeof *s);
+    s->meter = *meter; /* elapsed_max is 0: no `now` is on this line, all are past its end */
+    s->meter.span = WEIR_PAYLOAD_MAX;
+    s->meter.origin = INT64_MIN;
+    s->serial = serial;
+    if (meter->units == 0) {
+        weir_algorithm_start(&s->meter, 0, WEIR_BUCKET_LINE_MAX);
+        s->meter.mark = weir_word_mark(1);
+        s->generation = 1;
+        s->generations = 1U << 1;
+    }
+}
+
+int weir_settings_make(const struct weir_policy *policy, uint64_t serial,
+                       struct weir_settings **settings, struct weir_settings **spare)
+{
+    struct weir_meter meter;
+    int error = weir_policy_prepare(&meter, policy);
+    if (error != 0)
+        return error;
+    struct weir_settings *s = weir_settings_allocate();
+    *spare = weir_settings_allocate();
+    if (s == NULL || *spare == NULL) {
+        free(s);
+        free(*spare);
+        return -ENOMEM;
+    }
+    start_settings(s, &meter, serial);
+    *settings = s;
+    return 0;
+}
+
+bool weir_settings_is_valid(const struct weir_settings *s)
+{
+    const struct weir_settings *previous = weir_pointer_load_acquire(&s->previous);
+    if (s->generation > WEIR_GENERATIONS || (s->generation == 0) != (s->generations == 0))
+        return false;
+    if (s->generation != 0 && ((s->generations >> s->generation & 1) == 0 ||
+                               s->meter.mark != weir_word_mark(s->generation)))
+        return false;
+    return previous == NULL ||
+           (previous->serial == s->serial && (previous->generations & ~s->generations) == 0 &&
+            previous->generation != s->generation);
+}
+
+static bool is_anchored(const struct weir_settings *s)
+{
+    return s->generation != 0;
+}
+
+/* The same settings, all but `previous`, which a sweep may be cutting in `from`. */
+void weir_settings_copy(struct weir_settings *to, const struct weir_settings *from)
+{
+    to->meter = from->meter;
+    to->steps = from->steps;
+    to->born = from->born;
+    to->serial = from->serial;
+    to->generation = from->generation;
+    to->generations = from->generations;
+    to->previous = NULL;
+}
+
+/* A generation that no word may have, after the one of `s`; 0 when all are taken. */
+static uint32_t free_generation(const struct weir_settings *s)
+{
+    for (uint32_t i = 0; i < WEIR_GENERATIONS; i++) {
+        uint32_t generation = (s->generation + i) % WEIR_GENERATIONS + 1;
+        if ((s->generations & (uint32_t)1 << generation) == 0)
+            return generation;
+    }
+    return 0;
+}
+
+/* The limit's spare, or a new object; NULL: no memory. Acquire: pairs with whoever put it by, who
+   may have written to it until then. */
+static struct weir_settings *take_spare(struct weir_limit *l)
+{
+    struct weir_settings *spare = weir_pointer_exchange_acq_rel(&l->spare, NULL);
+    return spare != NULL ? spare : weir_settings_allocate();
+}
+
+/* Puts an object by for the next origin, if none is there. Release: see take_spare. */
+static void give_spare(struct weir_limit *l, struct weir_settings *spare)
+{
+    struct weir_settings *none = NULL;
+    if (spare != NULL && !weir_pointer_cas_acq_rel(&l->spare, &none, spare))
+        free(spare);
+}
+
+/* Publishes settings with an origin for `now` after `s`. Returns what is published now. */
+static const struct weir_settings *publish_origin(struct weir *w, struct weir_limit *l,
+                                                  const struct weir_settings *s, weir_ns now)
+{
+    uint32_t generation = free_generation(s);
+    struct weir_settings *fresh = generation != 0 ? take_spare(l) : NULL;
+    if (fresh == NULL)
+        return s;
+    weir_settings_copy(fresh, s);
+    if (!weir_algorithm_move_origin(&fresh->meter, now, w->stale_max, is_anchored(s), &fresh->steps,
+                                    &fresh->born)) {
+        give_spare(l, fresh);
+        return s;
+    }
+    fresh->meter.mark = weir_word_mark(generation);
+    fresh->generation = generation;
+    fresh->generations = s->generations | (uint32_t)1 << generation;
+    fresh->previous = (struct weir_settings *)(uintptr_t)s;
+    weir_assert(weir_settings_is_valid(fresh));
+    struct weir_settings *current = fresh->previous;
+    if (!weir_pointer_cas_acq_rel(&l->settings, &current, fresh)) { /* O2 */
+        give_spare(l, fresh);
+        return current;
+    }
+    weir_add_relaxed(&l->origins, 1);
+    if (is_anchored(s))
+        weir_add_relaxed(&w->origins, 1);
+    give_spare(l, weir_settings_allocate());
+    return fresh;
+}
+
+const struct weir_settings *weir_settings_settle(struct weir *w, struct weir_limit *l,
+                                                 const struct weir_settings *s, weir_ns now,
+                                                 struct weir_instant *at)
+{
+    unsigned waits = 0;
+    now = weir_now_clamped(now);
+    while (!weir_algorithm_instant(&s->meter, now, at) &&
+           (!is_anchored(s) || weir_algorithm_needs_origin(&s->meter, now, w->stale_max))) {
+        const struct weir_settings *next = weir_pointer_load_acquire(&l->settings); /* O2 */
+        if (next == s)
+            next = publish_origin(w, l, s, now);
+        if (next == s && (is_anchored(s) || waits == FIRST_ORIGIN_WAITS))
+            break;
+        if (next == s)
+            weir_pause(&waits);
+        s = next;
+    }
+    if (!is_anchored(s))
+        return NULL;
+    weir_algorithm_instant_clamped(&s->meter, now, at);
+    return s;
+}
+
+const struct weir_settings *weir_settings_aside(const struct weir *w, const struct weir_settings *s,
+                                                weir_ns now, struct weir_instant *at,
+                                                struct weir_settings *aside)
+{
+    now = weir_now_clamped(now);
+    if (!is_anchored(s) || weir_algorithm_needs_origin(&s->meter, now, w->stale_max)) {
+        weir_settings_copy(aside, s);
+        /* Of no generation: every word is an older one. */
+        aside->meter.mark = 0;
+        aside->generation = 0;
+        aside->previous = (struct weir_settings *)(uintptr_t)s;
+        if (weir_algorithm_move_origin(&aside->meter, now, w->stale_max, is_anchored(s),
+                                       &aside->steps, &aside->born))
+            s = aside;
+    }
+    weir_algorithm_instant_clamped(&s->meter, now, at);
+    return s;
+}
+
+void weir_settings_free_chain(struct weir_settings *s)
+{
+    while (s != NULL) {
+        struct weir_settings *previous = s->previous;
+        free(s);
+        s = previous;
+    }
+}
+
+void weir_settings_free(struct weir_limit *l)
+{
+    weir_settings_free_chain(l->settings);
+    weir_settings_free_chain(l->retired);
+    free(l->spare);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sweep: re-bases all words of older generations and frees the generations.
+ *
+ *   1  a grace period: nobody uses settings older than the target, the limit's newest, any more
+ *   2  every word of an older generation is re-based on the target; nobody writes such a word now
+ *   3  the chain of older settings is cut off from the target
+ *   4  a grace period: nobody reads the old chain; it is freed
+ *   5  the target is published again as one whose older generations are free
+ *
+ * Guarantees (S and P numbered as in the README)
+ *   S5  No answer changes.
+ *   O3  A generation number is given out again only when no word has it (2) and nobody looks for it
+ *       in an old chain (4).
+ *   P1  Decisions go on meanwhile, origins move, limits are added, statistics read. Only one sweep
+ *       runs at a time; who comes second goes his way.
+ *
+ * Not guaranteed: a thread whose clock is more than stale_max behind the newest origin may find a
+ * key unused of which only its own clock would still tell a debt.
+ */
+#include "limiter.h"
+
+#include "check.h"
+#include "rcu.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct sweep {
+    struct weir *w;
+    struct weir_settings **targets; /* by limit: what older words are re-based on, or NULL */
+    unsigned limits;                /* ids below it */
+};
+
+/* Re-bases one word, if it is of a generation before the target's. */
+static void rebase_word(const struct weir_settings *target, struct weir_atomic_u64 *slot)
+{
+    uint64_t word = weir_load_acquire(slot); /* slot.h, O1 */
+    for (;;) {
+        uint64_t payload;
+        if (word == 0 || weir_word_generation(word) == target->generation ||
+            !weir_settings_translate(target, word, &payload))
+            return;
+        if (weir_cas_acq_rel(slot, &word, target->meter.mark | payload))
+            return;
+    }
+}
+
+static void rebase_slot(void *context, uint64_t tag, struct weir_atomic_u64 *slot)
+{
+    const struct sweep *sweep = context;
+    uint64_t limit = weir_tag_limit(tag, sweep->w->table.id_bits);
+    if (sweep->targets[limit] != NULL)
+        rebase_word(sweep->targets[limit], slot);
+}
+
+static unsigned choose_targets(struct sweep *sweep)
+{
+    unsigned chosen = 0;
+    for (unsigned i = 0; i < sweep->limits; i++) {
+        struct weir_settings *s = weir_pointer_load_acquire(&sweep->w->limits[i].settings);
+        if (__builtin_popcount(s->generations) >= WEIR_SWEEP_AT) {
+            sweep->targets[i] = s;
+            chosen++;
+        }
+    }
+    return chosen;
+}
+
+/*
+ * No word is older than the target: publishes it again as one whose other generations are free.
+ * When a newer origin was published meanwhile, its chain ends at the target and keeps its marks.
+ */
+static void publish_swept(struct weir_limit *l, struct weir_settings *target)
+{
+    struct weir_settings *swept = weir_settings_allocate();
+    if (swept == NULL)
+        return;
+    weir_settings_copy(swept, target);
+    swept->generations = (uint32_t)1 << target->generation;
+    weir_assert(weir_settings_is_valid(swept));
+    struct weir_settings *current = target;
+    if (weir_pointer_cas_acq_rel(&l->settings, &current, swept))
+        l->retired = target;
+    else
+        free(swept);
+}
+
+/* Steps 1 to 5. */
+static void sweep_targets(struct sweep *sweep)
+{
+    struct weir *w = sweep->w;
+    weir_grace_period();
+    for (unsigned i = 0; i < sweep->limits; i++) {
+        struct weir_limit *l = &w->limits[i];
+        weir_settings_free_chain(l->retired);
+        l->retired = NULL;
+        if (sweep->targets[i] != NULL)
+            rebase_word(sweep->targets[i], &l->overflow);
+    }
+    weir_table_walk(&w->table, rebase_slot, sweep);
+    for (unsigned i = 0; i < sweep->limits; i++) {
+        if (sweep->targets[i] != NULL) {
+            w->limits[i].retired = sweep->targets[i]->previous;
+            /* Pairs with weir_settings_translate: who sees NULL finds no older word any more. */
+            weir_pointer_store_release(&sweep->targets[i]->previous, NULL);
+        }
+    }
+    weir_grace_period();
+    for (unsigned i = 0; i < sweep->limits; i++) {
+        struct weir_limit *l = &w->limits[i];
+        if (sweep->targets[i] != NULL) {
+            weir_settings_free_chain(l->retired);
+            l->retired = NULL;
+            publish_swept(l, sweep->targets[i]);
+        }
+    }
+}
+
+void weir_sweep(struct weir *w)
+{
+    if (pthread_mutex_trylock(&w->sweeping) != 0)
+        return;
+    struct sweep sweep = {w, NULL, 0};
+    int saved = errno;
+    pthread_mutex_lock(&w->lock);
+    sweep.limits = w->limits_used; /* those that come later need none yet */
+    pthread_mutex_unlock(&w->lock);
+    weir_store_relaxed(&w->origins, 0);
+    sweep.targets = calloc(w->max_limits, sizeof(struct weir_settings *));
+    errno = saved;
+    /* Without memory the sweep is put off: as long as generations last, nothing depends on it. */
+    if (sweep.targets != NULL && choose_targets(&sweep) != 0)
+        sweep_targets(&sweep);
+    free(sweep.targets);
+    pthread_mutex_unlock(&w->sweeping);
+}

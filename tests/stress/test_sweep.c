@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sweep and readers that do not come forward: it waits for them where it must, and holds up
+ * nobody else while it waits.
+ *
+ * What is asserted is an order of events, never a time: the pauses only give a fault the time to
+ * show itself.
+ */
+#include "../support.h"
+
+#include "rcu.h"
+
+#include <unistd.h>
+
+#define YEAR       (365 * WEIR_DAY)
+#define LIMIT_LEAP (300 * WEIR_DAY) /* past the line of 999999937/s */
+
+struct scene {
+    struct weir *w;
+    int limit;
+    weir_key key;
+    weir_ns now;
+    pthread_t sweeper;
+    struct weir_atomic_u64 entered, leave;
+};
+
+static void pause_ms(unsigned ms)
+{
+    usleep(ms * 1000);
+}
+
+static const struct weir_settings *settings_of(const struct scene *s)
+{
+    return weir_pointer_load_acquire(&s->w->limits[s->limit].settings);
+}
+
+static uint64_t word_of(const struct scene *s)
+{
+    struct weir_probe p =
+        weir_table_probe(&s->w->table, s->key.high, s->key.low, (unsigned)s->limit);
+    return weir_load_acquire(weir_table_find(&p));
+}
+
+/* An engine whose limit has used many generations; the key's word is of the first. */
+static void open_scene(struct scene *s)
+{
+    memset(s, 0, sizeof *s);
+    s->w = open_for_keys(8, WEIR_FULL_SHARE);
+    s->limit = add_limit(s->w, "a", weir_token_bucket(999999937, WEIR_SECOND, 1000));
+    s->key = weir_key_u64(s->w, 1);
+    s->now = YEAR;
+    assert_true(weir_charge(s->w, s->limit, s->key, 1000000, s->now) > 0);
+    for (unsigned i = 0; i < 20; i++) {
+        s->now += LIMIT_LEAP;
+        assert_true(weir_allow(s->w, s->limit, weir_key_u64(s->w, 2), 1, s->now));
+    }
+    assert_int_equal(weir_word_generation(word_of(s)), 1);
+}
+
+static void *sweep(void *scene)
+{
+    weir_sweep(((struct scene *)scene)->w);
+    return NULL;
+}
+
+/* A thread that stays in a read section until it is told to leave. */
+static void *stay(void *scene)
+{
+    struct scene *s = scene;
+    weir_read_begin();
+    weir_add_release(&s->entered, 1);
+    while (weir_load_acquire(&s->leave) == 0)
+        pause_ms(1);
+    weir_read_end();
+    return NULL;
+}
+
+static void await(const struct weir_atomic_u64 *event)
+{
+    while (weir_load_acquire(event) == 0)
+        pause_ms(1);
+}
+
+/* O3, step 1: nothing is re-based while somebody may still write words of older generations. */
+static void o3_waits_for_old_writers(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s);
+    pthread_t reader;
+    assert_int_equal(pthread_create(&reader, NULL, stay, &s), 0);
+    await(&s.entered);
+    assert_int_equal(pthread_create(&s.sweeper, NULL, sweep, &s), 0);
+    pause_ms(30);
+    assert_int_equal(weir_word_generation(word_of(&s)), 1);
+    weir_add_release(&s.leave, 1);
+    pthread_join(reader, NULL);
+    pthread_join(s.sweeper, NULL);
+    assert_int_equal(weir_word_generation(word_of(&s)), settings_of(&s)->generation);
+    assert_int_equal(__builtin_popcount(settings_of(&s)->generations), 1);
+    weir_close(s.w);
+}
+
+/* P1: while the sweep waits for a stopped thread, everything else goes on. */
+static void p1_a_waiting_sweep_holds_up_nobody(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s);
+    pthread_t reader;
+    assert_int_equal(pthread_create(&reader, NULL, stay, &s), 0);
+    await(&s.entered);
+    assert_int_equal(pthread_create(&s.sweeper, NULL, sweep, &s), 0);
+    pause_ms(10);
+    struct weir_stats stats = {0};
+    assert_int_equal(weir_stats(s.w, &stats), 0);
+    assert_int_equal(weir_find_limit(s.w, "a"), s.limit);
+    assert_true(add_limit(s.w, "b", weir_token_bucket(1, WEIR_SECOND, 1)) > 0);
+    assert_true(weir_allow(s.w, s.limit, weir_key_u64(s.w, 3), 1, s.now));
+    assert_true(weir_allow(s.w, s.limit, weir_key_u64(s.w, 3), 1, s.now + LIMIT_LEAP));
+    weir_sweep(s.w); /* who comes second goes his way */
+    weir_add_release(&s.leave, 1);
+    pthread_join(reader, NULL);
+    pthread_join(s.sweeper, NULL);
+    weir_close(s.w);
+}
+
+/*
+ * O3, step 4: no generation is given out again while somebody may look for it in the old chain.
+ * The second reader has to enter after the first grace period has begun and before it ends; when
+ * that fails, the sweep waits for both at once and there is nothing to see: another try.
+ */
+static void o3_waits_for_old_readers(void **state)
+{
+    (void)state;
+    unsigned seen = 0;
+    for (unsigned try = 1; try <= 20 && seen == 0; try++) {
+        struct scene s;
+        open_scene(&s);
+        pthread_t first;
+        pthread_t second;
+        struct scene late = s;
+        assert_int_equal(pthread_create(&first, NULL, stay, &s), 0);
+        await(&s.entered);
+        assert_int_equal(pthread_create(&s.sweeper, NULL, sweep, &s), 0);
+        pause_ms(5 * try);
+        assert_int_equal(pthread_create(&second, NULL, stay, &late), 0);
+        await(&late.entered);
+        weir_add_release(&s.leave, 1);
+        pthread_join(first, NULL);
+        for (unsigned i = 0; i < 50 && weir_word_generation(word_of(&s)) == 1; i++)
+            pause_ms(1);
+        if (weir_word_generation(word_of(&s)) != 1) {
+            pause_ms(20);
+            /* re-based, and the second reader is still there: the generations are not free yet */
+            assert_true(__builtin_popcount(settings_of(&s)->generations) > 1);
+            seen++;
+        }
+        weir_add_release(&late.leave, 1);
+        pthread_join(second, NULL);
+        pthread_join(s.sweeper, NULL);
+        assert_int_equal(__builtin_popcount(settings_of(&s)->generations), 1);
+        weir_close(s.w);
+    }
+    assert_true(seen > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(o3_waits_for_old_writers),
+        cmocka_unit_test(p1_a_waiting_sweep_holds_up_nobody),
+        cmocka_unit_test(o3_waits_for_old_readers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

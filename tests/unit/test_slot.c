@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The slot's loop on words of other generations, step by step: each interleaving is played by hand.
+ */
+#include "../support.h"
+
+#include "slot/slot.h"
+
+#define NOW (1000 * WEIR_SECOND)
+
+/* Settings of a generation for 1/h burst 10, with an origin in seconds. */
+static struct weir_settings settings_of(uint32_t generation, weir_ns origin_s,
+                                        struct weir_settings *previous)
+{
+    struct weir_settings *made;
+    struct weir_settings *spare;
+    struct weir_policy policy = weir_token_bucket(1, WEIR_HOUR, 10);
+    assert_int_equal(weir_settings_make(&policy, 1, &made, &spare), 0);
+    struct weir_settings s = *made;
+    free(made);
+    free(spare);
+    weir_algorithm_start(&s.meter, origin_s * WEIR_SECOND, WEIR_BUCKET_LINE_MAX);
+    s.meter.mark = weir_word_mark(generation);
+    s.generation = generation;
+    s.generations = 1U << generation;
+    s.previous = previous;
+    if (previous != NULL) {
+        s.generations |= previous->generations;
+        s.steps = (int64_t)(origin_s * WEIR_SECOND) - previous->meter.origin; /* grains = 1 */
+    }
+    return s;
+}
+
+static bool apply(struct weir_atomic_u64 *slot, const struct weir_settings *s,
+                  struct weir_reader *reader, struct weir_operation op, struct weir_step *step)
+{
+    struct weir_instant at;
+    assert_true(weir_algorithm_instant(&s->meter, NOW, &at));
+    return weir_slot_apply(slot, &s->meter, reader, &op, &at, step);
+}
+
+/* Takes n of 10 under the settings. */
+static void take(struct weir_atomic_u64 *slot, const struct weir_settings *s, uint64_t n)
+{
+    struct weir_reader reader = {s, 0, false};
+    struct weir_step step;
+    assert_true(apply(slot, s, &reader, (struct weir_operation){WEIR_TAKE, n, 0, 0, 0}, &step));
+    assert_int_equal(step.count, n);
+}
+
+static const struct weir_operation admit_4 = {WEIR_ADMIT, 4, 0, 0, 0};
+
+static void s5_an_older_word_is_rebased(void **state)
+{
+    (void)state;
+    struct weir_atomic_u64 slot = {0};
+    struct weir_settings old = settings_of(1, 500, NULL);
+    struct weir_settings fresh = settings_of(2, 900, &old);
+    struct weir_reader reader = {&fresh, 0, false};
+    struct weir_step step;
+    take(&slot, &old, 7);
+    assert_true(apply(&slot, &fresh, &reader, admit_4, &step));
+    assert_int_equal(step.verdict, WEIR_DENIED);
+    assert_int_equal(step.wait, WEIR_HOUR);
+    assert_int_equal(weir_word_generation(weir_load_relaxed(&slot)), 1);
+    take(&slot, &fresh, 3);
+    assert_int_equal(weir_word_generation(weir_load_relaxed(&slot)), 2);
+}
+
+/* A word of newer settings is looked up, and then it is not taken for an unused one. */
+static void s5_a_newer_word_is_looked_up(void **state)
+{
+    (void)state;
+    struct weir_atomic_u64 slot = {0};
+    struct weir_settings old = settings_of(1, 500, NULL);
+    struct weir_settings fresh = settings_of(2, 900, &old);
+    struct weir_reader reader = {&old, 0, false};
+    struct weir_step step;
+    take(&slot, &fresh, 7);
+    assert_false(apply(&slot, &old, &reader, admit_4, &step));
+    assert_int_equal(reader.unknown, weir_load_relaxed(&slot));
+    reader.settings = &fresh;
+    assert_true(apply(&slot, &fresh, &reader, admit_4, &step));
+    assert_int_equal(step.verdict, WEIR_DENIED);
+}
+
+/* K15: that one word turned out to be unused says nothing of the next that is found there. */
+static void k15_unused_is_said_of_one_word(void **state)
+{
+    (void)state;
+    struct weir_atomic_u64 slot = {0};
+    struct weir_settings old = settings_of(1, 500, NULL);
+    struct weir_settings fresh = settings_of(2, 900, &old);
+    struct weir_settings cut = settings_of(3, 500, NULL);
+    struct weir_reader reader = {&old, 0, false};
+    struct weir_step step;
+    take(&slot, &cut, 7);
+    assert_false(apply(&slot, &old, &reader, admit_4, &step));
+    reader.newest = true; /* the settings were loaded again: the same */
+    uint64_t unused = weir_load_relaxed(&slot);
+    /* meanwhile a new origin was published and the key used under it */
+    weir_store_relaxed(&slot, 0);
+    take(&slot, &fresh, 7);
+    assert_false(apply(&slot, &old, &reader, admit_4, &step));
+    assert_int_equal(reader.unknown, weir_load_relaxed(&slot));
+    /* the word that was asked about is unused indeed */
+    weir_store_relaxed(&slot, unused);
+    reader.unknown = unused;
+    assert_true(apply(&slot, &old, &reader, admit_4, &step));
+    assert_int_equal(step.verdict, WEIR_ALLOWED);
+}
+
+/* K11: a cancel that finds newer settings on its way gives back what it would have under them. */
+static void k11_a_cancel_that_meets_newer_settings(void **state)
+{
+    (void)state;
+    struct weir_settings old = settings_of(1, 500, NULL);
+    static const weir_ns origins_s[] = {900, 100};
+    for (size_t i = 0; i < 2; i++) {
+        struct weir_atomic_u64 slot = {0};
+        struct weir_settings fresh = settings_of(2, origins_s[i], &old);
+        struct weir_reader reader = {&old, 0, false};
+        struct weir_step step;
+        take(&slot, &old, 10);
+        struct weir_operation reserve = {WEIR_ADMIT, 5, WEIR_FOREVER, 0, 0};
+        assert_true(apply(&slot, &old, &reader, reserve, &step));
+        struct weir_operation cancel = {WEIR_CANCEL, 5, 0, step.slot, old.meter.origin};
+        /* another reserves 2 behind it, under newer settings, between the cancel's two looks */
+        struct weir_reader other = {&fresh, 0, false};
+        struct weir_operation behind = {WEIR_ADMIT, 2, WEIR_FOREVER, 0, 0};
+        assert_true(apply(&slot, &fresh, &other, behind, &step));
+        assert_false(apply(&slot, &old, &reader, cancel, &step));
+        reader.settings = &fresh;
+        assert_true(apply(&slot, &fresh, &reader, cancel, &step));
+        assert_int_equal(step.count, 3);
+    }
+}
+
+/* K29: any 64 bits in a cell are read as something, and lead to something legal. */
+static void k29_any_word_in_a_cell(void **state)
+{
+    (void)state;
+    struct test_random random = random_start("words", 11);
+    struct weir_policy policy = weir_token_bucket(17, WEIR_SECOND, 1000);
+    struct weir_meter m;
+    assert_int_equal(weir_meter_init(&m, &policy, 0), 0);
+    for (unsigned i = 0; i < 200000; i++) {
+        struct weir_cell c = {i < 64 ? (uint64_t)1 << i : random_u64(&random)};
+        weir_ns now = random_magnitude(&random, 63);
+        struct weir_result r = weir_cell_decide(&c, &m, 1 + random_below(&random, 1000), now);
+        assert_true(r.verdict == WEIR_ALLOWED || r.verdict == WEIR_DENIED);
+        assert_true(r.remaining <= 1000);
+        if (r.verdict == WEIR_ALLOWED)
+            assert_true(c.word >> 63 == 1);
+    }
+}
+
+/* S2: what just fits into a word is granted, what does not is denied and leaves it. */
+static void s2_the_last_unit_of_a_word_is_used(void **state)
+{
+    (void)state;
+    struct weir_settings s = settings_of(1, 500, NULL);
+    struct weir_reader reader = {&s, 0, false};
+    struct weir_step step;
+    struct weir_operation one = {WEIR_ADMIT, 1, WEIR_FOREVER, 0, 0};
+    for (uint64_t over = 0; over <= 1; over++) {
+        uint64_t payload = s.meter.span - s.meter.token + over;
+        struct weir_atomic_u64 slot = {s.meter.mark | payload};
+        assert_true(apply(&slot, &s, &reader, one, &step));
+        assert_int_equal(step.verdict, over ? WEIR_DENIED : WEIR_ALLOWED);
+        assert_int_equal(weir_load_relaxed(&slot), s.meter.mark | (over ? payload : s.meter.span));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(s5_an_older_word_is_rebased),
+        cmocka_unit_test(s5_a_newer_word_is_looked_up),
+        cmocka_unit_test(k15_unused_is_said_of_one_word),
+        cmocka_unit_test(k11_a_cancel_that_meets_newer_settings),
+        cmocka_unit_test(k29_any_word_in_a_cell),
+        cmocka_unit_test(s2_the_last_unit_of_a_word_is_used),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
