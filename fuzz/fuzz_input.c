@@ -114,11 +114,12 @@ static void read_any(const struct buffer *written, bool quotes)
     struct input *in = open_bytes(written);
     struct input_line line;
     enum input_status status;
-    uint64_t last = 0;
+    uint64_t number = 1;
     while ((status = input_next(in, quotes, &line)) == INPUT_LINE) {
-        require(line.size <= INPUT_LINE_MAX && line.number > last);
-        require(quotes || line.size == 0 || memchr(line.data, '\n', line.size) == NULL);
-        last = line.number;
+        require(line.size <= INPUT_LINE_MAX && line.number == number++);
+        for (size_t i = 0; i < line.size; i++)
+            number += line.data[i] == '\n'; /* it was joined: no line is left out */
+        require(quotes || number == line.number + 1);
     }
     check_end(in, status);
     input_close(in);

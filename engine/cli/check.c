@@ -20,14 +20,14 @@ static const char usage[] =
     "\"50/s pace slack 10\", \"1000/s refill 100ms burst 500\", \"unlimited\";\n"
     "units are ns us ms s min h day.\n";
 
-/* A policy and what follows from it; spans are rounded up to whole ns and saturate. */
+/* A policy and what follows from it; a span is rounded up to whole ns. */
 struct facts {
     struct weir_policy policy;
     struct weir_meter meter;
     const char *kind;
     bool bounded;  /* not unlimited */
     bool accrues;  /* the rate is not 0 */
-    uint64_t full; /* ns from empty to full */
+    span_ns full;  /* from empty to full */
     uint64_t debt; /* tokens */
 };
 
@@ -55,10 +55,9 @@ static bool gather(const char *text, struct facts *f)
                                            : "token bucket";
     if (!f->accrues)
         return true;
-    wide full = ((wide)p->burst * p->period + p->limit - 1) / p->limit;
+    f->full = ((wide)p->burst * p->period + p->limit - 1) / p->limit;
     if (p->tick != 0)
-        full = (full + p->tick - 1) / p->tick * p->tick;
-    f->full = saturate(full);
+        f->full = (f->full + p->tick - 1) / p->tick * p->tick;
     f->debt = saturate((wide)DEBT_DAYS * WEIR_DAY * p->limit / p->period);
     return true;
 }
@@ -92,7 +91,8 @@ static void put_rate(struct text *t, const struct weir_policy *p)
 
 static const char *about(uint64_t numerator, uint64_t denominator)
 {
-    return numerator % denominator == 0 ? "" : "about ";
+    bool said = numerator / denominator >= SPAN_YEARS_FROM;
+    return said || numerator % denominator == 0 ? "" : "about ";
 }
 
 /* The burst; false when nothing follows it. */
@@ -102,7 +102,8 @@ static bool put_at_once(struct text *t, const struct facts *f)
     put_requests(t, f->policy.burst);
     text_print(t, " at once\n");
     if (!f->accrues)
-        text_print(t, "  after these none ever again: nothing accrues at rate 0\n");
+        text_print(t, "  then none at all, since nothing accrues at rate 0 (0/s burst 0 blocks "
+                      "every request)\n");
     return f->accrues;
 }
 
@@ -115,7 +116,7 @@ static void put_bucket(struct text *t, const struct facts *f)
     span_put_quotient(t, p->period, p->limit);
     text_print(t, ", ");
     put_rate(t, p);
-    text_print(t, " for ever after\n");
+    text_print(t, " in the long run\n");
 }
 
 static void put_pacer(struct text *t, const struct facts *f)
@@ -197,8 +198,6 @@ static void print_words(const struct facts *f)
         text_print(&t, "  empty to full in ");
         span_put(&t, f->full);
         text_print(&t, f->policy.tick ? " at most\n" : "\n");
-    }
-    if (f->accrues) {
         put_precision(&t, f);
         text_print(&t, "  room for a debt of at least %d days", DEBT_DAYS);
         if (f->debt > 0) {
@@ -212,6 +211,12 @@ static void print_words(const struct facts *f)
 }
 
 /* ---- as JSON ----------------------------------------------------------------------------- */
+
+/* null where the number is above what JSON readers hold as an integer. */
+static json_t *whole_or_null(wide value)
+{
+    return value <= INT64_MAX ? json_integer((json_int_t)value) : json_null();
+}
 
 /* numerator / denominator, whole where it is. */
 static json_t *quotient(wide numerator, uint64_t denominator)
@@ -239,7 +244,7 @@ static void print_json(const struct facts *f)
         json_put(object, "tick_ns", json_count(p->tick));
     if (f->accrues) {
         json_put(object, "interval_ns", quotient(p->period, p->limit));
-        json_put(object, "empty_to_full_ns", json_count(f->full));
+        json_put(object, "empty_to_full_ns", whole_or_null(f->full));
         json_put(object, "exact", json_boolean(m->grains == 1));
         json_put(object, "unit_ns", quotient((wide)m->grains * (m->tick ? m->tick : 1), m->units));
         json_put(object, "units_per_request", json_count(m->token));

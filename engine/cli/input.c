@@ -21,18 +21,25 @@ enum quoting {
     QUOTE_IN_QUOTED /* the end of the field, or the first of a pair */
 };
 
+/*
+ * What was read and is still needed lies in `window`, which grows from one block to what a line
+ * of INPUT_LINE_MAX and the one before it take: at <= filled <= room.
+ *
+ * A quote that is open at one line end before `open_to` is open at all of them from there on, at
+ * `open_to` too. Without that, lines that each open a quote would each be followed to the bound.
+ */
 struct input {
     struct bytes *bytes;
+    const volatile sig_atomic_t *stop;
     uint64_t lines;
-    enum quoting quoting;
     bool at_start; /* of the input: a byte order mark may come */
     bool end;
     bool failed;
-    char *block;
-    size_t at, filled; /* in block */
-    char *line;        /* a line that did not lie in one block */
-    size_t line_size, line_room;
-    bool line_cut;
+    char *window;
+    size_t room, at, filled;
+    size_t open_to;  /* where a line starts */
+    size_t searched; /* from open_to to here there is no line end */
+    bool stays_open; /* no line from open_to on closes the quote as it should be */
 };
 
 struct input *input_open(const char *path)
@@ -42,7 +49,8 @@ struct input *input_open(const char *path)
         return NULL;
     struct input *in = cli_alloc(1, sizeof *in);
     in->bytes = bytes;
-    in->block = cli_alloc(1, BLOCK_SIZE);
+    in->window = cli_alloc(1, BLOCK_SIZE);
+    in->room = BLOCK_SIZE;
     in->at_start = true;
     return in;
 }
@@ -50,8 +58,7 @@ struct input *input_open(const char *path)
 void input_close(struct input *in)
 {
     bytes_close(in->bytes);
-    free(in->block);
-    free(in->line);
+    free(in->window);
     free(in);
 }
 
@@ -62,112 +69,182 @@ const char *input_error(const struct input *in)
 
 void input_end_on(struct input *in, const volatile sig_atomic_t *stop)
 {
+    in->stop = stop;
     bytes_end_on(in->bytes, stop);
 }
 
+static size_t less_by(size_t value, size_t by)
+{
+    return value > by ? value - by : 0;
+}
+
+/*
+ * Reads more behind what is there. What is left is moved to the front when that is no more than
+ * what has been used up before it, so that moving costs little a byte.
+ */
 static bool fill(struct input *in)
 {
+    size_t left = in->filled - in->at;
+    in->end = in->end || (in->stop != NULL && *in->stop != 0);
     if (in->end)
         return false;
-    in->at = 0;
-    in->filled = bytes_read(in->bytes, in->block, BLOCK_SIZE, sizeof byte_order_mark - 1);
-    in->end = in->filled == 0;
+    if (left <= in->at) {
+        memmove(in->window, in->window + in->at, left);
+        in->open_to = less_by(in->open_to, in->at);
+        in->searched = less_by(in->searched, in->at);
+        in->at = 0;
+        in->filled = left;
+    }
+    if (in->filled == in->room) {
+        in->room *= 2;
+        in->window = cli_resize(in->window, in->room, 1);
+    }
+    size_t space = in->room - in->filled;
+    size_t got = bytes_read(in->bytes, in->window + in->filled,
+                            space < BLOCK_SIZE ? space : BLOCK_SIZE, sizeof byte_order_mark - 1);
+    in->filled += got;
+    in->end = got == 0;
     in->failed = in->end && bytes_error(in->bytes) != NULL;
     return !in->end;
 }
 
-/* Follows the quoting through a piece of a line; true while a quote is open behind it. */
-static bool follow_quotes(struct input *in, const char *data, size_t size)
+/* Goes past bytes at the front that are no part of the line; false when the input has ended. */
+static bool find_front(struct input *in)
+{
+    const size_t mark = sizeof byte_order_mark - 1;
+    if (in->at == in->filled && !fill(in))
+        return false;
+    if (in->at_start && in->filled - in->at >= mark &&
+        memcmp(in->window + in->at, byte_order_mark, mark) == 0)
+        in->at += mark;
+    in->at_start = false;
+    do {
+        while (in->at < in->filled && in->window[in->at] == '\0')
+            in->at++;
+    } while (in->at == in->filled && fill(in));
+    return true;
+}
+
+/* How far behind `at` the line ends, with LF or with the input. Of what is past INPUT_LINE_MAX
+   only so much is kept that it shows. */
+static size_t find_line_end(struct input *in)
+{
+    size_t searched = 0;
+    for (;;) {
+        const char *start = in->window + in->at;
+        size_t left = in->filled - in->at;
+        const char *newline = memchr(start + searched, '\n', left - searched);
+        if (newline != NULL)
+            return (size_t)(newline - start);
+        if (left > INPUT_LINE_MAX + 1)
+            left = INPUT_LINE_MAX + 1;
+        in->filled = in->at + left;
+        searched = left;
+        if (!fill(in))
+            return left;
+    }
+}
+
+/* Follows the quoting through a line and its end; true while a quote is open behind it. */
+static bool leaves_open(enum quoting quoting, const char *data, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         char byte = data[i];
-        if (in->quoting == FIELD_QUOTED)
-            in->quoting = byte == '"' ? QUOTE_IN_QUOTED : FIELD_QUOTED;
+        if (quoting == FIELD_QUOTED)
+            quoting = byte == '"' ? QUOTE_IN_QUOTED : FIELD_QUOTED;
         else if (byte == ',')
-            in->quoting = FIELD_START;
-        else if (byte == '"' && in->quoting != FIELD_PLAIN)
-            in->quoting = FIELD_QUOTED;
+            quoting = FIELD_START;
+        else if (byte == '"' && quoting != FIELD_PLAIN)
+            quoting = FIELD_QUOTED;
         else
-            in->quoting = FIELD_PLAIN;
+            quoting = FIELD_PLAIN;
     }
-    return in->quoting == FIELD_QUOTED;
+    return quoting == FIELD_QUOTED;
 }
 
-static void keep(struct input *in, const char *data, size_t size)
+/* Does text follow where a line closes the quote that was open before it? Then that quote was
+   meant to open another field, and the one before was never closed. */
+static bool closes_badly(const char *data, size_t size)
 {
-    if (size > INPUT_LINE_MAX - in->line_size) {
-        size = INPUT_LINE_MAX - in->line_size;
-        in->line_cut = true;
+    const char *end = data + size, *quote;
+    while ((quote = memchr(data, '"', (size_t)(end - data))) != NULL) {
+        data = quote + 1;
+        if (data == end || *data != '"')
+            return data < end && *data != ',' && *data != '\r' && *data != '\n';
+        data++;
     }
-    if (in->line_room < in->line_size + size) {
-        size_t room = 2 * (in->line_size + size);
-        in->line_room = room < INPUT_LINE_MAX ? room : INPUT_LINE_MAX;
-        in->line = cli_resize(in->line, in->line_room, 1);
-    }
-    if (size > 0)
-        memcpy(in->line + in->line_size, data, size);
-    in->line_size += size;
-}
-
-/* Bytes at the front that are no part of the line. */
-static void skip_front(struct input *in)
-{
-    const size_t mark = sizeof byte_order_mark - 1;
-    if (in->at_start && in->filled - in->at >= mark &&
-        memcmp(in->block + in->at, byte_order_mark, mark) == 0)
-        in->at += mark;
-    in->at_start = false;
-    while (in->at < in->filled && in->block[in->at] == '\0')
-        in->at++;
+    return false;
 }
 
 /*
- * One line into *data, in the block where it lies whole in it, else in in->line. False at the
- * end of the input.
+ * The end of the record whose first line ends at `first` with a quote open: the line end where
+ * none is, or `first` when there is no such within the bound.
  */
-static bool take_line(struct input *in, bool quotes, const char **data, size_t *size)
+static size_t find_record_end(struct input *in, size_t first)
 {
-    bool kept = false, any = false;
-    in->line_size = 0;
-    in->line_cut = false;
-    in->quoting = FIELD_START;
-    for (;;) {
-        if (in->at == in->filled && !fill(in))
-            break;
-        any = true;
-        if (!kept)
-            skip_front(in);
-        const char *start = in->block + in->at;
-        const char *newline = memchr(start, '\n', in->filled - in->at);
-        size_t length = newline ? (size_t)(newline - start) : in->filled - in->at;
-        in->at += length + (newline != NULL);
-        in->lines += newline != NULL;
-        bool open = quotes && follow_quotes(in, start, length + (newline != NULL));
-        bool whole = newline && (!open || in->line_size + length + 1 >= INPUT_LINE_MAX);
-        if (whole && !kept && length <= INPUT_LINE_MAX) {
-            *data = start;
-            *size = length;
-            return true;
-        }
-        keep(in, start, length + (newline && !whole));
-        kept = kept || in->line_size > 0;
-        if (whole)
-            break;
+    size_t done = first + 1, searched = done;
+    in->stays_open = in->stays_open && in->open_to >= in->at + done;
+    if (in->open_to >= in->at + done) {
+        done = in->open_to - in->at;
+        searched = in->searched - in->at;
     }
-    in->lines += any && in->end && !in->failed;
-    *data = in->line;
-    *size = in->line_size;
-    return any && !in->failed;
+    while (!in->stays_open) {
+        const char *start = in->window + in->at;
+        size_t left = in->filled - in->at;
+        size_t bound = left < INPUT_LINE_MAX + 1 ? left : INPUT_LINE_MAX + 1;
+        const char *newline = memchr(start + searched, '\n', bound - searched);
+        searched = bound;
+        if (newline == NULL && bound > INPUT_LINE_MAX)
+            break;
+        if (newline == NULL && fill(in))
+            continue;
+        /* a line, or what the input ends with */
+        size_t end = newline != NULL ? (size_t)(newline - start) : left;
+        size_t size = end + (newline != NULL) - done;
+        in->stays_open = (newline == NULL && in->failed) || closes_badly(start + done, size);
+        if (!in->stays_open && !leaves_open(FIELD_QUOTED, start + done, size))
+            return end;
+        in->stays_open = in->stays_open || newline == NULL;
+        if (!in->stays_open)
+            searched = done = end + 1;
+    }
+    in->open_to = in->at + done;
+    in->searched = in->at + searched;
+    return first;
+}
+
+static uint64_t count_line_ends(const char *data, size_t size)
+{
+    uint64_t count = 0;
+    const char *end = data + size, *newline;
+    for (; (newline = memchr(data, '\n', (size_t)(end - data))) != NULL; data = newline + 1)
+        count++;
+    return count;
 }
 
 enum input_status input_next(struct input *in, bool quotes, struct input_line *out)
 {
-    uint64_t before = in->lines;
-    if (!take_line(in, quotes, &out->data, &out->size))
+    if (!find_front(in))
         return in->failed ? INPUT_ERROR : INPUT_END;
-    out->number = before + 1;
-    out->cut = in->line_cut;
-    if (!out->cut && out->size > 0 && out->data[out->size - 1] == '\r')
+    size_t size = find_line_end(in);
+    bool ended = in->at + size < in->filled;
+    uint64_t joined = 0;
+    if (!ended && in->failed)
+        return INPUT_ERROR;
+    if (quotes && ended && size <= INPUT_LINE_MAX &&
+        leaves_open(FIELD_START, in->window + in->at, size + 1)) {
+        size = find_record_end(in, size);
+        ended = in->at + size < in->filled;
+        joined = count_line_ends(in->window + in->at, size);
+    }
+    out->data = in->window + in->at;
+    out->cut = size > INPUT_LINE_MAX;
+    out->size = out->cut ? INPUT_LINE_MAX : size;
+    out->ended = ended;
+    out->number = in->lines + 1;
+    in->lines += 1 + joined;
+    in->at += size + ended;
+    if (!out->cut && size > 0 && out->data[size - 1] == '\r')
         out->size--;
     return INPUT_LINE;
 }

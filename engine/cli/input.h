@@ -18,6 +18,7 @@ struct input_line {
     size_t size;
     uint64_t number; /* 1 for the first line of the input */
     bool cut;        /* longer than INPUT_LINE_MAX: this is its beginning */
+    bool ended;      /* with a line end, not with the input */
 };
 
 enum input_status {
@@ -33,14 +34,17 @@ void input_close(struct input *in);
 /*
  * The next line without its LF or CRLF; the last line needs none. A byte order mark at the front
  * of the input and NUL bytes at the front of a line (what truncating a log under its writer
- * leaves) are dropped. `quotes`: a line goes on while a CSV quote is open, to INPUT_LINE_MAX.
+ * leaves) are dropped. `quotes`: a line goes on while a CSV quote is open. One that is not closed
+ * within INPUT_LINE_MAX or by the end of the input, or with text behind it, joins no lines: each
+ * is one of its own.
  */
 enum input_status input_next(struct input *in, bool quotes, struct input_line *out);
 
 /* One sentence about the INPUT_ERROR. */
 const char *input_error(const struct input *in);
 
-/* The input ends when a signal interrupts the waiting for it and *stop is not 0. */
+/* The input ends with what has been read of it once *stop is not 0; a signal interrupts the waiting
+   for more. */
 void input_end_on(struct input *in, const volatile sig_atomic_t *stop);
 
 #endif

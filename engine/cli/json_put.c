@@ -30,10 +30,24 @@ json_t *json_text(struct text *t)
     return value;
 }
 
+/* DEL, which JSON allows as it is and a terminal does not show, stands in strings only. */
+static int write_piece(const char *data, size_t size, void *unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < size; i++) {
+        if (data[i] == '\177')
+            fputs("\\u007f", stdout);
+        else
+            fputc(data[i], stdout);
+    }
+    return ferror(stdout) ? -1 : 0;
+}
+
 void json_print(json_t *object)
 {
     /* All the digits that a double always has: 0.1 is not written as 0.10000000000000001. */
-    if (json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) != 0 &&
+    if (json_dump_callback(object, write_piece, NULL, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) !=
+            0 &&
         !ferror(stdout))
         cli_out_of_memory();
     fputc('\n', stdout);

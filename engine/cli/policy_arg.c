@@ -3,6 +3,7 @@
 #include "policy_arg.h"
 
 #include "cli.h"
+#include "policy_expected.h"
 #include "printable.h"
 #include "replay_secret.h"
 
@@ -41,8 +42,11 @@ bool policy_arg_read(const char *what, const char *text, struct weir_policy *out
     size_t at = 0;
     int error = weir_policy_parse(out, text, &at);
     if (error != 0) {
-        cli_error("%s%s", what,
-                  error == -ERANGE ? "a number is too large here" : "this is not a policy");
+        if (error == -ERANGE)
+            cli_error("%sa number is too large here", what);
+        else
+            cli_error("%sthis is not a policy; expected at the caret: %s", what,
+                      policy_expected(text, at));
         show_fault(text, at);
         return false;
     }

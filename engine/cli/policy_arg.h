@@ -9,7 +9,8 @@
 
 /*
  * Reads a policy that an engine takes. False after a message on stderr: a line that says what is
- * wrong, and where the text does not parse, the text and a caret under the place. `what` begins
+ * wrong or what was expected, and where the text does not parse, the text and a caret under the
+ * place. `what` begins
  * the line, as "--limit: ".
  */
 bool policy_arg_read(const char *what, const char *text, struct weir_policy *out);

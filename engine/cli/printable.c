@@ -27,11 +27,19 @@ static size_t utf8_take(const char *data, size_t size, uint32_t *character)
     return length;
 }
 
-/* Marks that reorder or hide text without taking a column. */
+/* Characters that reorder text, or that are in it and do not show. */
 static bool is_deceptive(uint32_t c)
 {
-    return c == 0x61c || c == 0xfeff || (c >= 0x200b && c <= 0x200f) ||
-           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f);
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {{0xad, 0xad},     {0x61c, 0x61c},   {0x180e, 0x180e},
+                  {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},
+                  {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (c >= ranges[i].first && c <= ranges[i].last)
+            return true;
+    }
+    return false;
 }
 
 /* Length of the printable character at the front and its columns, or 0. */

@@ -11,9 +11,9 @@
 size_t printable_width(const char *data, size_t size);
 
 /*
- * For a terminal: control characters, characters that change the direction of text and bytes
- * that are no UTF-8 become \xHH; without `utf8` every byte outside of ASCII does. What does not
- * fit into width_max columns is cut, and "..." ends it.
+ * For a terminal: control characters, characters that do not show or change the direction of text
+ * and bytes that are no UTF-8 become \xHH; without `utf8` every byte outside of ASCII does. What
+ * does not fit into width_max columns is cut, and "..." ends it.
  */
 void printable_put(struct text *t, const char *data, size_t size, bool utf8, size_t width_max);
 

@@ -54,7 +54,8 @@ static const char usage[] =
     "usage: weir replay [OPTION]... --limit \"TEXT\" [--limit \"TEXT\"]... FILE|-\n"
     "\n"
     "What these limits would have done to the traffic in a log. FILE is replayed in time order,\n"
-    "- reads standard input and replays it as it comes; both may be gzip.\n"
+    "- reads standard input and replays it as it comes, lines that are out of order as of the\n"
+    "latest time seen; both may be gzip.\n"
     "\n"
     "  --limit \"TEXT\"   a policy, such as \"10/s\", \"10/min burst 20\", \"50/s pace slack 10\"\n"
     "  --key KEY        who is limited: ip (default), ip/24, ip/24,48, user, path, method,\n"
@@ -120,8 +121,12 @@ static bool take_streamed(struct replay *r, const struct log_event *event,
         if (!open_shard(r, &r->shard, r->options.keys_max, r->now.unix_ns))
             return false;
     }
-    if (event->time.unix_ns > r->now.unix_ns)
+    int64_t behind = r->now.unix_ns - event->time.unix_ns;
+    if (behind < 0)
         r->now = event->time;
+    r->report.out_of_order += behind > 0;
+    if (behind > r->report.out_of_order_max_ns)
+        r->report.out_of_order_max_ns = behind;
     r->batch[r->pending++] =
         (struct pending){client->key, keymap_intern(r->keys, client->key, client->text), r->now};
     if (r->pending == BATCH)
@@ -276,7 +281,7 @@ static bool read_all(struct replay *r)
     enum input_status status;
     while ((status = input_next(r->input, log_reader_joins_lines(&r->reader), &line)) ==
            INPUT_LINE) {
-        if (interrupted) /* the line may have been on its way */
+        if (interrupted && !line.ended) /* it may have been on its way */
             break;
         if (!take_line(r, &line))
             return false;

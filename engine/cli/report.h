@@ -22,7 +22,9 @@ struct report {
     const char *key_text; /* as --key was written */
     bool stream;          /* not a file: --max-keys is the room for keys */
     uint64_t requests, skipped_lines;
-    uint64_t uncounted; /* requests of a stream whose key is past --max-keys */
+    uint64_t uncounted;          /* requests of a stream whose key is past --max-keys */
+    uint64_t out_of_order;       /* requests of a stream with a time before the latest seen */
+    int64_t out_of_order_max_ns; /* how far before it at most */
     uint32_t keys;
     struct log_time from, to; /* the earliest and the latest time in the log */
     double decisions_per_second;

@@ -3,6 +3,9 @@
 #include "report.h"
 
 #include "json_put.h"
+#include "printable.h"
+
+#include <string.h>
 
 #define NS_PER_SECOND 1000000000
 
@@ -14,13 +17,16 @@ static json_t *seconds(int64_t ns)
     return json_real((double)ns / NS_PER_SECOND); /* json_print writes 15 digits of it */
 }
 
-static json_t *first_denied(const struct tally *tally)
+static json_t *instant(const struct log_time *time)
 {
     struct text t = {0};
-    if (tally->first_denied == SHARD_NEVER)
-        return json_null();
-    log_time_put_rfc3339(&t, &tally->first_denied_at);
+    log_time_put_rfc3339(&t, time);
     return json_text(&t);
+}
+
+static json_t *first_denied(const struct tally *tally)
+{
+    return tally->first_denied == SHARD_NEVER ? json_null() : instant(&tally->first_denied_at);
 }
 
 static json_t *top_of(const struct report_limit *item)
@@ -55,14 +61,21 @@ static json_t *limit_of(const struct report *r, const struct report_limit *item)
 
 void report_json(const struct report *r)
 {
+    struct text key = {0};
     json_t *object = json_object();
     json_t *limits = json_array();
+    utf8_put(&key, r->key_text, strlen(r->key_text));
     for (size_t i = 0; i < r->limits; i++)
         json_put_last(limits, limit_of(r, &r->items[i]));
     json_put(object, "requests", json_count(r->requests));
     json_put(object, "skipped_lines", json_count(r->skipped_lines));
+    json_put(object, "key", json_text(&key));
+    json_put(object, "from", instant(&r->from));
+    json_put(object, "to", instant(&r->to));
     json_put(object, "span_s", seconds(r->to.unix_ns - r->from.unix_ns));
     json_put(object, "uncounted", json_count(r->uncounted));
+    json_put(object, "out_of_order", json_count(r->out_of_order));
+    json_put(object, "out_of_order_max_s", seconds(r->out_of_order_max_ns));
     json_put(object, "limits", limits);
     json_put(object, "decisions_per_second", json_count((uint64_t)(r->decisions_per_second + 0.5)));
     json_print(object);

@@ -76,7 +76,7 @@ static void print_row(struct text *line)
     text_clear(line);
 }
 
-static void print_scale(const struct report *r, const struct axis *axis)
+static void print_scale(const struct report *r, const struct style *style, const struct axis *axis)
 {
     struct text line = {0};
     uint64_t minutes = (uint64_t)axis->per_column << r->timeline->shift;
@@ -84,7 +84,8 @@ static void print_scale(const struct report *r, const struct axis *axis)
     span_put(&line, minutes * NS_PER_MINUTE);
     text_print(&line, ", full height ");
     text_put_count(&line, axis->full);
-    text_print(&line, axis->full == 1 ? " request" : " requests");
+    text_print(&line, " %s, blank is none, the lowest %s any",
+               axis->full == 1 ? "request" : "requests", style->utf8 ? "block" : "mark");
     puts(line.data);
     text_free(&line);
 }
@@ -117,7 +118,7 @@ void report_spark(const struct report *r, const struct style *style)
     }
     struct axis axis = lay_out(r, style, name_width);
     struct text line = {0};
-    print_scale(r, &axis);
+    print_scale(r, style, &axis);
     put_label(&line, "", "offered", &axis);
     for (size_t i = 0; i < axis.columns; i++)
         text_print(&line, "%s", block(offered(r, &axis, i), axis.full, style->utf8));

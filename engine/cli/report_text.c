@@ -132,9 +132,22 @@ static void print_top(const struct report *r, const struct style *style)
     columns_free(&table);
 }
 
-static void print_overflow(const struct report *r)
+static void put_order(struct text *t, const struct report *r)
+{
+    if (r->out_of_order == 0)
+        return;
+    put_noun(t, r->out_of_order, "line", "lines");
+    text_print(t, " came out of order, by up to ");
+    span_put_short(t, (uint64_t)r->out_of_order_max_ns);
+    text_print(t, "; a stream takes %s as of the latest time seen (a FILE would be sorted)\n",
+               r->out_of_order == 1 ? "it" : "them");
+}
+
+/* What the numbers above do not show. */
+static void print_notes(const struct report *r)
 {
     struct text line = {0};
+    put_order(&line, r);
     for (size_t i = 0; i < r->limits; i++) {
         uint64_t overflow = r->items[i].tally->overflow;
         if (overflow == 0)
@@ -164,5 +177,5 @@ void report_text(const struct report *r)
     print_top(r, &style);
     putchar('\n');
     report_spark(r, &style);
-    print_overflow(r);
+    print_notes(r);
 }

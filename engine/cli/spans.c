@@ -6,11 +6,10 @@
 #include <limits.h>
 #include <stddef.h>
 
-#define SECOND     UINT64_C(1000000000)
-#define MINUTE     (60 * SECOND)
-#define DAY        (24 * 60 * MINUTE)
-#define YEAR       (DAY * 146097 / 400)
-#define YEARS_FROM (2 * YEAR)
+#define SECOND UINT64_C(1000000000)
+#define MINUTE (60 * SECOND)
+#define DAY    (24 * 60 * MINUTE)
+#define YEAR   (DAY * 146097 / 400)
 
 struct unit {
     uint64_t ns;
@@ -54,12 +53,22 @@ static void put_below_minute(struct text *t, uint64_t ns, int decimals)
     put_decimal(t, ns, &small[i], decimals);
 }
 
-static void put(struct text *t, uint64_t ns, int parts)
+/* Years above 2^64-1, which no policy that is kept exactly comes to, would be cut to that. */
+static void put_years(struct text *t, span_ns ns)
 {
-    if (ns >= YEARS_FROM) {
-        text_print(t, "about %" PRIu64 " years", ns / YEAR + (ns % YEAR >= YEAR / 2));
+    span_ns years = (ns + YEAR / 2) / YEAR;
+    text_print(t, "about ");
+    text_put_count(t, years > UINT64_MAX ? UINT64_MAX : (uint64_t)years);
+    text_print(t, " years");
+}
+
+static void put(struct text *t, span_ns span, int parts)
+{
+    if (span >= SPAN_YEARS_FROM) {
+        put_years(t, span);
         return;
     }
+    uint64_t ns = (uint64_t)span;
     int used = 0;
     for (size_t i = 0; i < sizeof large / sizeof large[0] && used < parts; i++) {
         if (ns < large[i].ns)
@@ -77,7 +86,7 @@ static void put(struct text *t, uint64_t ns, int parts)
     }
 }
 
-void span_put(struct text *t, uint64_t ns)
+void span_put(struct text *t, span_ns ns)
 {
     put(t, ns, INT_MAX);
 }
@@ -99,8 +108,7 @@ void span_put_quotient(struct text *t, uint64_t numerator, uint64_t denominator)
     } else if (ns >= 1000) {
         put_below_minute(t, ns, 6);
     } else {
-        __extension__ typedef unsigned __int128 wide;
-        unsigned thousandths = (unsigned)((wide)rest * 1000 / denominator);
+        unsigned thousandths = (unsigned)((span_ns)rest * 1000 / denominator);
         text_print(t, "%" PRIu64 ".%03u ns", ns, thousandths);
     }
 }

@@ -141,6 +141,13 @@ def on_running_maximum(events):
     return moved
 
 
+def behind_the_maximum(events):
+    """How many events come with a time before the latest seen, and the most ns that one is."""
+    moved = on_running_maximum(events)
+    behind = [late.ns - event.ns for event, late in zip(events, moved) if late.ns > event.ns]
+    return len(behind), max(behind, default=0)
+
+
 def replay(events, text, top):
     """What one policy does to events that are in order: the numbers of one entry of `limits`."""
     policy = Policy(text)

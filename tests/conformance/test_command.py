@@ -84,9 +84,15 @@ def unusable_input():
 def policies_that_do_not_parse_show_the_place():
     log = path_of("good.log", GOOD)
     for command in (["replay", log, "--limit"], ["check"]):
-        for text, at in [("10/mix", 3), ("10/min burst", 12), ("", 0), ("ten/s", 0),
-                         ("10/s\tburst\tx", 11)]:
-            error = expect_error(2, "not a policy\n", *command, text, lines=3)
+        for text, at, expected in [
+                ("10/mix", 3, "a unit of time: ns us ms s min h day"),
+                ("10/min burst", 12, "a whole count"),
+                ("", 0, "a whole count, as in 10/min, or unlimited"),
+                ("10", 2, "a slash and a span, as in 10/min"),
+                ("10/s bust 5", 5, "the end, or burst N, pace, refill SPAN"),
+                ("10/s\tburst\tx", 11, "a whole count")]:
+            error = expect_error(2, f"not a policy; expected at the caret: {expected}\n",
+                                 *command, text, lines=3)
             _, line, caret = error.splitlines()
             shown_at = at + 3 * text[:at].count("\t")
             equal(line, "  " + text.replace("\t", "\\x09"), "the text")
@@ -230,17 +236,18 @@ def take_interrupts():
 
 @test
 def an_interrupt_reports_what_was_counted():
-    for lines in (0, 10):
+    # an unfinished line is not counted; rows behind a quote that is open so far are
+    rows = b'ip,time\n"a,1\nb,2\nc,3\nd,4'
+    for lines, data, skipped in ((0, b"", 0), (10, GOOD * 10 + GOOD[:40], 0), (2, rows, 1)):
         child = subprocess.Popen([WEIR, "replay", "--json", "--limit=1/h", "-"],
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, preexec_fn=take_interrupts)
-        # an unfinished line is not counted
-        child.stdin.write(GOOD * lines + GOOD[:40] * (lines > 0))
+        child.stdin.write(data)
         child.stdin.flush()
         wait_until_asleep(child)
         child.send_signal(signal.SIGINT)
         out, err = child.communicate()
-        equal((child.returncode, err), (130, b""), "status and messages")
+        equal((child.returncode, err.count(b"\n")), (130, skipped), "status and messages")
         equal(json.loads(out)["requests"] if out else 0, lines, "requests")
 
 
@@ -262,7 +269,8 @@ def the_table():
         "1/h burst 1000      240       0    0.00 %     1            0  never"], "limits")
     equal(lines[6:9], ["most denied  allowed  denied", "under 1/min",
                        "  192.0.2.1      120     120"], "top")
-    equal(lines[10], "over time: one column is 2 min, full height 5 requests", "scale")
+    equal(lines[10], "over time: one column is 2 min, full height 5 requests, blank is none, the "
+                     "lowest block any", "scale")
     offered = lines[11].split("offered  ")[1]
     equal(len(offered), 60, "columns")
     equal(offered[:6], "\u2585\u2587\u2588" * 2, "3, 4 and 5 of 5 requests")
@@ -272,6 +280,7 @@ def the_table():
     assert plain.isascii()
     assert b"240 requests | 1 key (ip) | " in plain
     assert b"offered  +#@+#@" in plain, plain
+    assert b"blank is none, the lowest mark any\n" in plain, plain
 
 
 @test
@@ -305,17 +314,18 @@ def the_readme_shows_what_the_sample_gives():
 def check_in_words():
     expected = {
         "10/min burst 20": ["10/min burst 20", "at most 20 requests at once",
-                            "then one every 6 s, 10 per minute for ever after",
+                            "then one every 6 s, 10 per minute in the long run",
                             "empty to full in 2 min",
                             "kept exactly: a unit is 1 ns, a request takes 6,000,000,000",
                             "room for a debt of at least 135 days, 1,944,000 requests"],
         "3/s": ["3/s", "at most 3 requests at once",
-                "then one about every 333.333333 ms, 3 per second for ever after",
+                "then one about every 333.333333 ms, 3 per second in the long run",
                 "empty to full in 1 s",
                 "kept exactly: a unit is about 0.333 ns, a request takes 1,000,000,000",
                 "room for a debt of at least 135 days, 34,992,000 requests"],
         "0/s burst 5": ["0/s burst 5", "at most 5 requests at once",
-                        "after these none ever again: nothing accrues at rate 0"],
+                        "then none at all, since nothing accrues at rate 0 (0/s burst 0 blocks "
+                        "every request)"],
         "unlimited": ["unlimited", "every request, at any rate; nothing is recorded"],
         "50/s pace": ["50/s pace slack 0", "requests at least 20 ms apart, 50 per second",
                       "after a quiet time none may catch up: one at once, never two"],
@@ -331,8 +341,27 @@ def check_in_words():
             "7/s refill 200ms burst 1", "at most 1 request at once",
             "then tokens for 7 per second, in lumps of 1 or 2 at every multiple of 200 ms of the "
             "clock", "a lump is more than the bucket holds: the rest of it is lost"],
-        "5/s burst 0": ["5/s burst 0", "no request at all: the bucket holds no token"],
+        "1/365day burst 1048575": [
+            "1/365day burst 1048575", "at most 1,048,575 requests at once",
+            "then one every 365 d, 1 per 365 d in the long run",
+            "empty to full in about 1,047,879 years"],
+        "1/s burst 36028797018963966": [
+            "1/s burst 36028797018963966", "at most 36,028,797,018,963,966 requests at once",
+            "then one every 1 s, 1 per second in the long run",
+            "empty to full in about 1,141,707,127 years"],
+        "7/213503day": ["7/213503day", "at most 7 requests at once",
+                        "then one every about 84 years, 7 per about 585 years in the long run",
+                        "empty to full in about 585 years"],
     }
+    whole = {
+        "5/s burst 0": ["5/s burst 0", "no request at all: the bucket holds no token"],
+        "0/s": ["0/s", "at most 1 request at once",
+                "then none at all, since nothing accrues at rate 0 (0/s burst 0 blocks every "
+                "request)"],
+    }
+    for text, wanted in whole.items():
+        lines = weir("check", text).stdout.decode().splitlines()
+        equal([line.strip() for line in lines], wanted, text)
     for text, wanted in expected.items():
         done = weir("check", text)
         equal((done.returncode, done.stderr), (0, b""), text)
@@ -351,6 +380,11 @@ def check_in_json():
            "units_per_request": 6 * model.NS, "debt_at_least": 1944000}, "token bucket")
     equal(json.loads(weir("check", "unlimited", "--json").stdout),
           {"policy": "unlimited", "kind": "unlimited"}, "unlimited")
+    for text, wanted in (("1/day burst 106751", 106751 * 86400 * model.NS),
+                         ("1/day burst 106752", None), ("1/365day burst 1048575", None),
+                         ("1/s burst 36028797018963966", None)):
+        report = json.loads(weir("check", "--json", text).stdout)
+        equal(report["empty_to_full_ns"], wanted, f"empty to full of {text}")
     report = json.loads(weir("check", "--json", "17/min pace slack 2").stdout)
     equal((report["kind"], report["burst"], report["exact"]), ("pacer", 3, False), "pacer")
     assert abs(report["interval_ns"] - 60e9 / 17) < 1

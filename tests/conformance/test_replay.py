@@ -33,12 +33,21 @@ def numbers(report):
     return {name: value for name, value in report.items() if name != "decisions_per_second"}
 
 
+def seconds(ns):
+    return float("%.15g" % model.Fraction(ns, model.NS))
+
+
 def check_against_model(report, events, skipped, policies, order, top=TOP):
     times = [event.ns for event in events]
-    span = float("%.15g" % model.Fraction(max(times) - min(times), model.NS))
     equal(report["requests"], len(events), "requests")
     equal(report["skipped_lines"], skipped, "skipped_lines")
-    equal(report["span_s"], span, "span_s")
+    equal(report["span_s"], seconds(max(times) - min(times)), "span_s")
+    first, last = min(events, key=lambda e: e.ns), max(events, key=lambda e: e.ns)
+    equal((report["from"], report["to"]), (model.rfc3339(first.ns, first.offset),
+                                           model.rfc3339(last.ns, last.offset)), "from and to")
+    late, most = model.behind_the_maximum(events) if order is model.on_running_maximum else (0, 0)
+    equal((report["out_of_order"], report["out_of_order_max_s"]), (late, seconds(most)),
+          "out of order")
     equal(len(report["limits"]), len(policies), "limits")
     assert report["decisions_per_second"] > 0
     ordered = order(events)
@@ -245,6 +254,7 @@ def other_keys():
     for key, top in expected.items():
         limit = replay(path_of("keys.log", data), ["1/h"], "--key", key)["limits"][0]
         equal([tuple(entry.values()) for entry in limit["top"]], top, key)
+        equal(replay("-", ["1/h"], "--key", key, data=data)["key"], key, "key")
     tenants = b"".join(b'{"time":%d,"tenant":"%s"}\n' % (1_700_000_000 + i, name) for i, name in
                        enumerate([b"acme", b"emca", b"acme", b"\\u0000", b"acme", b"\\u0000"]))
     limit = replay("-", ["1/h"], "--key=field:tenant", data=tenants)["limits"][0]
@@ -260,6 +270,13 @@ def first_denied_is_in_the_zone_of_the_log():
     equal([limit["first_denied"] for limit in report["limits"]],
           ["2015-05-17T10:05:02-03:30", None], "first denied")
     equal(report["span_s"], 2, "span")
+    equal((report["from"], report["to"]), ("2015-05-17T10:05:01-03:30",
+                                           "2015-05-17T10:05:03-03:30"), "from and to")
+    zones = ('{"ip":"a","time":"2015-05-17T10:05:03.5+02:00"}\n'
+             '{"ip":"a","time":"2015-05-17T09:05:03Z"}\n')
+    report = replay("-", ["1/s"], data=zones.encode())
+    equal((report["from"], report["to"]), ("2015-05-17T10:05:03.5+02:00",
+                                           "2015-05-17T09:05:03Z"), "from and to")
     fraction = b'{"ts":1.5,"ip":"a"}\n{"ts":3.75,"ip":"a"}\n'
     report = replay("-", ["1/min"], data=fraction)
     equal(report["limits"][0]["first_denied"], "1970-01-01T00:00:03.75Z", "fraction")
@@ -311,6 +328,23 @@ def long_lines():
 
 
 @test
+def an_open_quote_hides_no_row():
+    def rows(count):
+        return [b"192.0.2.%d,%d,x\n" % (i % 3, 1_700_000_000 + i) for i in range(count)]
+    for at in (1, 70_000, 99_999):
+        data = rows(100_000)
+        data[at] = b'"' + data[at]
+        report = replay("-", ["1/s"], "--format=csv", data=b"ip,time,x\n" + b"".join(data))
+        equal((report["requests"], report["skipped_lines"]), (99_999, 1), f"counts, {at}")
+    # a quoted field much later does not close it, nor do its rows go
+    data = rows(10_000)
+    data[5] = b'"' + data[5]
+    data[9_000] = data[9_000].replace(b"x", b'"x, ""y""\nz"')
+    report = replay("-", ["1/s"], "--format=csv", data=b"ip,time,x\n" + b"".join(data))
+    equal((report["requests"], report["skipped_lines"]), (9_999, 1), "counts")
+
+
+@test
 def nul_bytes():
     data = GOOD + b"\0" * 700_000 + GOOD + b"\0\n" + GOOD.replace(b"GET /", b"G\0ET /\0a")
     report = replay("-", ["1/h"], "--key=path", data=data)
@@ -324,7 +358,7 @@ def nul_bytes():
 @test
 def keys_of_any_bytes_are_told_apart():
     keys = [b"/\xff", b"/\xfe", b"/\\xff", b"/\xef\xbf\xbdff", "/caf\u00e9".encode(),
-            b"/" + b"k" * 5000, b"/" + b"k" * 4999 + b"l", b"/\x1b[31m"]
+            b"/" + b"k" * 5000, b"/" + b"k" * 4999 + b"l", b"/\x1b[31m", b"/\x7f"]
     data = b"".join(GOOD.replace(b"GET /", b"GET " + key) * 2 for key in keys)
     path = path_of("bytes.log", data)
     done = weir("replay", "--json", "--top=50", "--key=path", "--limit=1/h", path)
@@ -333,6 +367,8 @@ def keys_of_any_bytes_are_told_apart():
     equal(shown[0], "/\ufffdff", "a byte that is no UTF-8")
     equal(shown[2], "/\\xff", "a backslash is itself")
     equal(shown[4], "/caf\u00e9", "UTF-8 is itself")
+    equal(shown[8], "/\x7f", "DEL")
+    assert b"\x7f" not in done.stdout and b'"/\\u007f"' in done.stdout, "DEL is escaped"
     table = weir("replay", "--top=50", "--key=path", "--limit=1/h", path).stdout
     assert b"\x1b" not in table and b"\xff" not in table
     assert b"/\\x1b[31m" in table and b"/\\xff" in table and "/caf\u00e9".encode() in table

@@ -45,6 +45,14 @@ static struct input *input_of(const char *data, size_t size, const char *mode)
     return in;
 }
 
+static void append(const char *data, size_t size, const char *mode)
+{
+    gzFile file = gzopen(path, mode);
+    assert_non_null(file);
+    assert_int_equal(gzwrite(file, data, (unsigned)size), size);
+    assert_int_equal(gzclose(file), Z_OK);
+}
+
 static void expect_line(struct input *in, bool quotes, const char *data, size_t size,
                         uint64_t number)
 {
@@ -153,7 +161,8 @@ static void quotes_join_lines(void **state)
     expect_line(in, true, "f\"g,h", 5, 4);
     expect_line(in, true, "\"i\"\"\nj\"", 7, 5);
     expect_line(in, true, "\"k\"", 3, 7);
-    expect_line(in, true, "\"l\nm", 4, 8);
+    expect_line(in, true, "\"l", 2, 8);
+    expect_line(in, true, "m", 1, 9);
     expect_end(in);
     in = input_of(text, sizeof text - 1, "wbT");
     expect_line(in, false, "a,\"b", 4, 1);
@@ -161,28 +170,136 @@ static void quotes_join_lines(void **state)
     input_close(in);
 }
 
-/* A quote that is never closed costs the lines of one bound, not the rest of the input. */
-static void an_open_quote_ends(void **state)
+/* Each line of `width` bytes is one of its own, with its number. */
+static void expect_each(const char *text, size_t size, size_t width)
+{
+    struct input *in = input_of(text, size, "wb1");
+    struct input_line line;
+    for (size_t i = 0; i < size / width; i++) {
+        assert_int_equal(input_next(in, true, &line), INPUT_LINE);
+        assert_int_equal(line.size, width - 1);
+        assert_memory_equal(line.data, text + i * width, width - 1);
+        assert_int_equal(line.number, i + 1);
+        assert_true(line.ended);
+    }
+    expect_end(in);
+}
+
+/* A quote that is never closed costs no line behind its own, however near the end it is. */
+static void an_open_quote_joins_nothing(void **state)
 {
     (void)state;
-    size_t size = INPUT_LINE_MAX * 2, lines = 0;
+    size_t size = INPUT_LINE_MAX * 3;
     char *text = malloc(size);
     assert_non_null(text);
     for (size_t i = 0; i < size; i++)
         text[i] = i % 64 == 63 ? '\n' : 'q';
-    text[0] = '"';
-    struct input *in = input_of(text, size, "wb1");
-    struct input_line line;
-    assert_int_equal(input_next(in, true, &line), INPUT_LINE);
-    assert_int_equal(line.size, INPUT_LINE_MAX - 1);
-    while (input_next(in, true, &line) == INPUT_LINE) {
-        assert_int_equal(line.size, 63);
-        lines++;
+    for (size_t at = 0; at < size; at = at < 128 ? at + 64 : at + INPUT_LINE_MAX / 2) {
+        text[at] = '"';
+        expect_each(text, size, 64);
+        text[at] = 'q';
     }
-    assert_int_equal(lines, (size - INPUT_LINE_MAX) / 64);
-    assert_int_equal(line.number, size / 64);
-    input_close(in);
+    /* nor one that is closed too late, or with text behind it: that quote was to open a field */
+    text[0] = text[INPUT_LINE_MAX + 64] = '"';
+    text[INPUT_LINE_MAX + 65] = ',';
+    expect_each(text, size, 64);
+    text[640] = '"';
+    text[INPUT_LINE_MAX + 65] = 'q';
+    expect_each(text, size, 64);
     free(text);
+}
+
+/* Lines that each leave a quote open: following each to the bound, or to where text follows a
+   closing quote, would take minutes. */
+static void many_open_quotes(void **state)
+{
+    (void)state;
+    static const char open[] = "x\",\",\n", bad[] = "x\"y,,\n";
+    const size_t width = sizeof open - 1, size = INPUT_LINE_MAX * 4 / width * width;
+    char *text = malloc(size);
+    assert_non_null(text);
+    for (size_t i = 0; i < size; i++)
+        text[i] = open[i % width];
+    expect_each(text, size, width);
+    for (size_t i = size / width / 3; i < size / width; i += size / width / 3)
+        memcpy(text + i * width, bad, width);
+    expect_each(text, size, width);
+    free(text);
+}
+
+/* Records of two lines among lines that open a quote for good: what was found about one quote is
+   not taken for another. */
+static void open_quotes_and_records(void **state)
+{
+    (void)state;
+    const size_t width = 64, count = 4 * INPUT_LINE_MAX / width, every = 1000;
+    char *text = malloc(count * width);
+    assert_non_null(text);
+    for (size_t i = 0; i < count * width; i++)
+        text[i] = i % width == width - 1 ? '\n' : 'q';
+    for (size_t i = 0; i < count; i += every) {
+        text[i * width] = '"';
+        if (i / every % 3 > 0)
+            memcpy(text + (i + 1) * width, "q\",", 3);
+    }
+    struct input *in = input_of(text, count * width, "wb1");
+    for (size_t i = 0; i < count;) {
+        size_t lines = i % every == 0 && i / every % 3 > 0 ? 2 : 1;
+        expect_line(in, true, text + i * width, lines * width - 1, i + 1);
+        i += lines;
+    }
+    expect_end(in);
+    free(text);
+}
+
+/* The record that is just within the bound is one, behind a line that opens a quote for good too:
+   the bound is counted from the start of each. */
+static void the_bound_of_a_record(void **state)
+{
+    (void)state;
+    char *text = malloc(3 * INPUT_LINE_MAX);
+    assert_non_null(text);
+    for (size_t extra = 0; extra <= 1; extra++) {
+        for (size_t before = 0; before <= 6; before += 6) {
+            size_t size = INPUT_LINE_MAX + extra;
+            memset(text, 'r', 3 * INPUT_LINE_MAX);
+            memcpy(text, "x\",\",\n", 6);
+            char *record = text + before;
+            memcpy(record, "y\",\",\n", 6);
+            memcpy(record + size - 3, ",\"\"\nend\n", 8);
+            record[size - 2] = '"';
+            record[size - 1] = ',';
+            record[size] = '\n';
+            struct input *in = input_of(text, before + size + 5, "wb1");
+            if (before > 0)
+                expect_line(in, true, text, 5, 1);
+            uint64_t number = before > 0 ? 2 : 1;
+            if (extra == 0) {
+                expect_line(in, true, record, size, number);
+            } else {
+                expect_line(in, true, record, 5, number);
+                expect_line(in, true, record + 6, size - 6, number + 1);
+            }
+            expect_line(in, true, "end\n", 3, number + 2);
+            expect_end(in);
+        }
+    }
+    free(text);
+}
+
+/* Lines that a quote held back come before the error. */
+static void an_open_quote_before_an_error(void **state)
+{
+    (void)state;
+    struct input_line line;
+    input_close(input_of("\"a\nb\nc\"", 7, "wb"));
+    append("x", 1, "abT");
+    struct input *in = input_open(path);
+    expect_line(in, true, "\"a", 2, 1);
+    expect_line(in, true, "b", 1, 2);
+    assert_int_equal(input_next(in, true, &line), INPUT_ERROR);
+    assert_int_equal(input_next(in, true, &line), INPUT_ERROR);
+    input_close(in);
 }
 
 static void broken_gzip(void **state)
@@ -214,14 +331,6 @@ static void broken_gzip(void **state)
     assert_string_equal(input_error(in), "corrupt gzip data: incorrect data check");
     assert_int_equal(input_next(in, false, &line), INPUT_ERROR);
     input_close(in);
-}
-
-static void append(const char *data, size_t size, const char *mode)
-{
-    gzFile file = gzopen(path, mode);
-    assert_non_null(file);
-    assert_int_equal(gzwrite(file, data, (unsigned)size), size);
-    assert_int_equal(gzclose(file), Z_OK);
 }
 
 static void gzip_members_are_one_text(void **state)
@@ -316,7 +425,11 @@ int main(void)
         cmocka_unit_test(lines_across_blocks),
         cmocka_unit_test(long_lines_are_cut),
         cmocka_unit_test(quotes_join_lines),
-        cmocka_unit_test(an_open_quote_ends),
+        cmocka_unit_test(an_open_quote_joins_nothing),
+        cmocka_unit_test(many_open_quotes),
+        cmocka_unit_test(open_quotes_and_records),
+        cmocka_unit_test(the_bound_of_a_record),
+        cmocka_unit_test(an_open_quote_before_an_error),
         cmocka_unit_test(broken_gzip),
         cmocka_unit_test(gzip_members_are_one_text),
         cmocka_unit_test(data_behind_gzip_is_an_error),

@@ -48,6 +48,28 @@ static void keys_on_a_terminal(void **state)
     assert_int_equal(printable_width("\xe6\xb0\xb4", 3), 2);
 }
 
+/* The characters at the ends of each range, and those beside them. */
+static void what_does_not_show_is_escaped(void **state)
+{
+    (void)state;
+    static const char *const hidden[] = {
+        "\xc2\xad",     "\xd8\x9c",     "\xe1\xa0\x8e",     "\xe2\x80\x8b",    "\xe2\x80\x8f",
+        "\xe2\x80\xaa", "\xe2\x80\xae", "\xe2\x81\xa0",     "\xe2\x81\xaf",    "\xef\xbf\xb9",
+        "\xef\xbf\xbb", "\xef\xbb\xbf", "\xf3\xa0\x80\x80", "\xf3\xa0\x81\xbf"};
+    static const char *const shown[] = {"\xc2\xac",     "\xc2\xae",     "\xe1\xa0\x8d",
+                                        "\xe2\x80\x8a", "\xe2\x80\x90", "\xe2\x80\xaf",
+                                        "\xe2\x81\x9f", "\xef\xbf\xbc"};
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+        struct text expected = {0};
+        for (const char *byte = hidden[i]; *byte != '\0'; byte++)
+            text_print(&expected, "\\x%02x", (unsigned char)*byte);
+        check_printable(hidden[i], strlen(hidden[i]), true, 60, expected.data);
+        text_free(&expected);
+    }
+    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++)
+        check_printable(shown[i], strlen(shown[i]), true, 60, shown[i]);
+}
+
 static void check_utf8(const char *data, size_t size, const char *expected)
 {
     struct text t = {0};
@@ -120,6 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_on_a_terminal),
+        cmocka_unit_test(what_does_not_show_is_escaped),
         cmocka_unit_test(keys_in_json),
         cmocka_unit_test(keys_in_json_are_told_apart),
     };

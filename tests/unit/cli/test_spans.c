@@ -38,6 +38,7 @@ static void spans(void **state)
         {31536000000000000, "365 d", "365 d"},
         {UINT64_MAX, "about 585 years", "about 585 years"},
     };
+    static const span_ns year = UINT64_C(31556952) * 1000000000;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct text t = {0};
         span_put(&t, cases[i].ns);
@@ -46,6 +47,12 @@ static void spans(void **state)
         take(&t, cases[i].brief);
     }
     struct text t = {0};
+    span_put(&t, year * 1000 - year / 2);
+    take(&t, "about 1,000 years");
+    span_put(&t, year * 1000 - year / 2 - 1);
+    take(&t, "about 999 years");
+    span_put(&t, year * 1141676600);
+    take(&t, "about 1,141,676,600 years");
     span_put_quotient(&t, 60000000000, 10);
     take(&t, "6 s");
     span_put_quotient(&t, 1000000000, 3);
