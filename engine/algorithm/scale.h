@@ -68,6 +68,25 @@ WEIR_SCALE_COLD uint64_t weir_scale_correct_up(uint64_t x, const struct weir_rat
     return estimate + (rest > 0) + (rest > r->q);
 }
 
+/*
+ * The reciprocal for weir_scale_divide by q, 1 to 2^63-1: rounded up, where it is not exact. That
+ * makes the quotient too large by at most x / (2^63 * q), which for x below 2^63 is less than the
+ * 1/q that a quotient lies below the next whole number at least. (Granlund and Montgomery,
+ * "Division by invariant integers using multiplication", PLDI 1994.)
+ */
+static inline struct weir_ratio weir_scale_divisor(uint64_t q)
+{
+    struct weir_ratio r = weir_scale_ratio(1, q);
+    r.m += (q & (q - 1)) != 0;
+    return r;
+}
+
+/* floor(x / q) for x below 2^63. */
+static inline uint64_t weir_scale_divide(uint64_t x, const struct weir_ratio *divisor)
+{
+    return (uint64_t)((weir_u128)(x << divisor->left) * divisor->m >> 64) >> divisor->right;
+}
+
 /* floor(x * p / q), where that is below 2^63. */
 static inline uint64_t weir_scale_down(uint64_t x, const struct weir_ratio *r)
 {
@@ -100,7 +119,7 @@ static inline uint64_t weir_scale_up(uint64_t x, const struct weir_ratio *r)
 /* What weir_scale_up_wide gives at most: twice what 64 bits hold. */
 #define WEIR_SCALE_UP_MAX ((weir_u128)1 << 65)
 
-/* ceil(x * p / q), or WEIR_SCALE_UP_MAX where it is not below that. 5q is below 2^64. */
+/* ceil(x * p / q), or WEIR_SCALE_UP_MAX from a little below that on. 5q is below 2^64. */
 WEIR_SCALE_COLD weir_u128 weir_scale_up_wide(uint64_t x, const struct weir_ratio *r)
 {
     weir_u128 product = (weir_u128)x * r->m;

@@ -95,7 +95,7 @@ static inline int weir_bucket_prepare(struct weir_meter *m, const struct weir_po
     if (policy->tick > INT64_MAX || (weir_u128)policy->burst + 1 > WEIR_BUCKET_CAPACITY_MAX)
         return -ERANGE;
     if (policy->tick != 0)
-        m->ticks = weir_scale_ratio(1, policy->tick);
+        m->ticks = weir_scale_divisor(policy->tick);
     if (policy->limit != 0) {
         uint64_t grain = policy->tick != 0 ? policy->tick : 1;
         weir_u128 added = (weir_u128)policy->limit * grain;
@@ -113,7 +113,7 @@ static inline int weir_bucket_prepare(struct weir_meter *m, const struct weir_po
         m->length.left = 63; /* no line is ever reached: nothing fits, see weir_bucket_span */
     }
     m->plain = m->tick == 0 && m->units == m->grains;
-    m->tokens = weir_scale_ratio(1, m->token);
+    m->tokens = weir_scale_divisor(m->token);
     m->capacity = m->burst * m->token;
     return 0;
 }
@@ -127,7 +127,7 @@ static inline bool weir_bucket_can_grant(const struct weir_meter *m, uint64_t n)
 /* The grain that `now`, as weir_now_clamped gives it, lies in. */
 static inline uint64_t weir_bucket_grain(const struct weir_meter *m, weir_ns now)
 {
-    return m->tick == 0 ? now : weir_scale_down(now, &m->ticks);
+    return m->tick == 0 ? now : weir_scale_divide(now, &m->ticks);
 }
 
 static inline uint64_t weir_bucket_line(const struct weir_meter *m, uint64_t elapsed)
@@ -217,12 +217,13 @@ static inline weir_ns weir_bucket_span(const struct weir_meter *m, const struct 
 
 static inline uint64_t weir_bucket_tokens_down(const struct weir_meter *m, uint64_t units)
 {
-    return weir_scale_down(units, &m->tokens);
+    return weir_scale_divide(units, &m->tokens);
 }
 
+/* Of at least one unit. */
 static inline uint64_t weir_bucket_tokens_up(const struct weir_meter *m, uint64_t units)
 {
-    return weir_bucket_tokens_down(m, units + (m->token - 1));
+    return weir_bucket_tokens_down(m, units - 1) + 1;
 }
 
 /* What a key has with this payload: whole tokens left, and the span until it is as if unused. */

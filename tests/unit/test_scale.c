@@ -37,17 +37,19 @@ static void down_equals_division(void **state)
     assert_true(checked > 500000);
 }
 
-/* Just below, at and just above each multiple: where a wrong correction would show. */
+/* Just below, at and just above a multiple: where a wrong correction or rounding would show. */
 static void down_at_whole_results(void **state)
 {
     (void)state;
     struct test_random random = random_start("whole results", 2);
     for (unsigned i = 0; i < 200000; i++) {
-        uint64_t q = any_length(&random, 40);
-        uint64_t whole = any_length(&random, 62 - 40) * q;
+        uint64_t q = any_length(&random, 62);
+        uint64_t times = any_length(&random, 62) % ((uint64_t)INT64_MAX / q) + 1;
         struct weir_ratio r = weir_scale_ratio(1, q);
-        for (uint64_t x = whole - 1; x <= whole + 1; x++) {
+        struct weir_ratio divisor = weir_scale_divisor(q);
+        for (uint64_t x = times * q - 1; x <= times * q + 1 && x <= INT64_MAX; x++) {
             assert_int_equal(weir_scale_down(x, &r), x / q);
+            assert_int_equal(weir_scale_divide(x, &divisor), x / q);
         }
     }
 }
@@ -100,6 +102,8 @@ static void extreme_ratios(void **state)
         static const uint64_t values[] = {0, 1, 2, 3, 1000000007, (uint64_t)1 << 58, INT64_MAX};
         for (size_t v = 0; v < sizeof values / sizeof values[0]; v++) {
             uint64_t x = values[v];
+            struct weir_ratio divisor = weir_scale_divisor(q);
+            assert_int_equal(weir_scale_divide(x, &divisor), x / q);
             if ((weir_u128)x * p / q <= INT64_MAX)
                 assert_int_equal(weir_scale_down(x, &r), floor_of(x, p, q));
             weir_u128 up = ((weir_u128)x * p + q - 1) / q;
