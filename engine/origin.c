@@ -192,7 +192,9 @@ const struct weir_settings *weir_settings_aside(const struct weir *w, const stru
                                                 struct weir_settings *aside)
 {
     now = weir_now_clamped(now);
-    if (!is_anchored(s) || weir_algorithm_needs_origin(&s->meter, now, w->stale_max)) {
+    /* Where a decision would find time standing still, so does a question. */
+    if (free_generation(s) != 0 &&
+        (!is_anchored(s) || weir_algorithm_needs_origin(&s->meter, now, w->stale_max))) {
         weir_settings_copy(aside, s);
         /* Of no generation: every word is an older one. */
         aside->meter.mark = 0;

@@ -15,8 +15,8 @@
  *   P1  Decisions go on meanwhile, origins move, limits are added, statistics read. Only one sweep
  *       runs at a time; who comes second goes his way.
  *
- * Not guaranteed: a thread whose clock is more than stale_max behind the newest origin may find a
- * key unused of which only its own clock would still tell a debt.
+ * Not guaranteed: what only a clock more than stale_max behind the target's origin would still call
+ * a debt. The newest clock is taken for the right one; a key that is full by it is full.
  */
 #include "limiter.h"
 
@@ -30,6 +30,7 @@ struct sweep {
     struct weir *w;
     struct weir_settings **targets; /* by limit: what older words are re-based on, or NULL */
     unsigned limits;                /* ids below it */
+    bool complete;                  /* nothing was left for another time */
 };
 
 /* Re-bases one word, if it is of a generation before the target's. */
@@ -69,21 +70,39 @@ static unsigned choose_targets(struct sweep *sweep)
 
 /*
  * No word is older than the target: publishes it again as one whose other generations are free.
- * When a newer origin was published meanwhile, its chain ends at the target and keeps its marks.
+ * False without memory, and when a newer origin was published meanwhile: its chain ends at the
+ * target and keeps its marks.
  */
-static void publish_swept(struct weir_limit *l, struct weir_settings *target)
+static bool publish_swept(struct weir_limit *l, struct weir_settings *target)
 {
     struct weir_settings *swept = weir_settings_allocate();
     if (swept == NULL)
-        return;
+        return false;
     weir_settings_copy(swept, target);
     swept->generations = (uint32_t)1 << target->generation;
     weir_assert(weir_settings_is_valid(swept));
     struct weir_settings *current = target;
-    if (weir_pointer_cas_acq_rel(&l->settings, &current, swept))
-        l->retired = target;
-    else
+    if (!weir_pointer_cas_acq_rel(&l->settings, &current, swept)) { /* origin.c, O2 */
         free(swept);
+        return false;
+    }
+    l->retired = target;
+    return true;
+}
+
+/*
+ * Leaves out limits that were given a newer origin while the first grace period was waited for: the
+ * newest clock is taken for the right one, and it is no longer the target's.
+ */
+static void drop_outdated(struct sweep *sweep)
+{
+    for (unsigned i = 0; i < sweep->limits; i++) {
+        struct weir_settings *newest = weir_pointer_load_acquire(&sweep->w->limits[i].settings);
+        if (sweep->targets[i] != NULL && sweep->targets[i] != newest) {
+            sweep->targets[i] = NULL;
+            sweep->complete = false;
+        }
+    }
 }
 
 /* Steps 1 to 5. */
@@ -91,6 +110,7 @@ static void sweep_targets(struct sweep *sweep)
 {
     struct weir *w = sweep->w;
     weir_grace_period();
+    drop_outdated(sweep);
     for (unsigned i = 0; i < sweep->limits; i++) {
         struct weir_limit *l = &w->limits[i];
         weir_settings_free_chain(l->retired);
@@ -112,7 +132,7 @@ static void sweep_targets(struct sweep *sweep)
         if (sweep->targets[i] != NULL) {
             weir_settings_free_chain(l->retired);
             l->retired = NULL;
-            publish_swept(l, sweep->targets[i]);
+            sweep->complete = publish_swept(l, sweep->targets[i]) && sweep->complete;
         }
     }
 }
@@ -121,7 +141,7 @@ void weir_sweep(struct weir *w)
 {
     if (pthread_mutex_trylock(&w->sweeping) != 0)
         return;
-    struct sweep sweep = {w, NULL, 0};
+    struct sweep sweep = {w, NULL, 0, false};
     int saved = errno;
     pthread_mutex_lock(&w->lock);
     sweep.limits = w->limits_used; /* those that come later need none yet */
@@ -129,9 +149,15 @@ void weir_sweep(struct weir *w)
     weir_store_relaxed(&w->origins, 0);
     sweep.targets = calloc(w->max_limits, sizeof(struct weir_settings *));
     errno = saved;
-    /* Without memory the sweep is put off: as long as generations last, nothing depends on it. */
-    if (sweep.targets != NULL && choose_targets(&sweep) != 0)
-        sweep_targets(&sweep);
+    if (sweep.targets != NULL) {
+        sweep.complete = true;
+        if (choose_targets(&sweep) != 0)
+            sweep_targets(&sweep);
+    }
+    /* What could not be done now is due at the next occasion, also when no origin moves until then:
+       a limit without a free generation moves none. */
+    if (!sweep.complete)
+        weir_add_relaxed(&w->origins, WEIR_SWEEP_AT);
     free(sweep.targets);
     pthread_mutex_unlock(&w->sweeping);
 }

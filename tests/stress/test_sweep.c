@@ -126,6 +126,66 @@ static void p1_a_waiting_sweep_holds_up_nobody(void **state)
 }
 
 /*
+ * A limit whose clock moves on while a sweep waits is swept the next time, though none of its
+ * origins move any more; and nothing of what was charged meanwhile is lost.
+ */
+static void s5_an_origin_that_moves_during_a_sweep(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s);
+    while (__builtin_popcount(settings_of(&s)->generations) < WEIR_GENERATIONS - 1) {
+        s.now += LIMIT_LEAP;
+        assert_true(weir_allow(s.w, s.limit, weir_key_u64(s.w, 2), 1, s.now));
+    }
+    pthread_t reader;
+    assert_int_equal(pthread_create(&reader, NULL, stay, &s), 0);
+    await(&s.entered);
+    assert_int_equal(pthread_create(&s.sweeper, NULL, sweep, &s), 0);
+    pause_ms(10);
+    /* the last generation there is, with a debt of 100 days */
+    s.now += LIMIT_LEAP;
+    uint64_t debt = (uint64_t)100 * 86400 * 999999937;
+    assert_int_equal(weir_charge(s.w, s.limit, s.key, debt, s.now), debt);
+    struct weir_result owed = weir_peek(s.w, s.limit, s.key, 1, s.now);
+    weir_add_release(&s.leave, 1);
+    pthread_join(reader, NULL);
+    pthread_join(s.sweeper, NULL);
+    add_limit(s.w, "b", weir_token_bucket(1, WEIR_SECOND, 1));
+    assert_int_equal(__builtin_popcount(settings_of(&s)->generations), 1);
+    assert_int_equal(weir_peek(s.w, s.limit, s.key, 1, s.now).wait, owed.wait);
+    assert_false(weir_allow(s.w, s.limit, s.key, 1, s.now + owed.wait - 1));
+    assert_true(weir_allow(s.w, s.limit, s.key, 1, s.now + owed.wait));
+    weir_close(s.w);
+}
+
+/* A leap that turned out wrong while the sweep waited is not what words are re-based on. */
+static void s5_a_leap_that_is_taken_back_during_a_sweep(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s);
+    uint64_t debt = (uint64_t)100 * 86400 * 999999937;
+    assert_int_equal(weir_charge(s.w, s.limit, s.key, debt, s.now), debt);
+    struct weir_result owed = weir_peek(s.w, s.limit, s.key, 1, s.now);
+    /* n = 0 changes no key, but the limit's line */
+    assert_int_equal(weir_decide(s.w, s.limit, s.key, 0, s.now + 3 * YEAR).verdict, WEIR_ALLOWED);
+    pthread_t reader;
+    assert_int_equal(pthread_create(&reader, NULL, stay, &s), 0);
+    await(&s.entered);
+    assert_int_equal(pthread_create(&s.sweeper, NULL, sweep, &s), 0);
+    pause_ms(10);
+    assert_int_equal(weir_decide(s.w, s.limit, s.key, 0, s.now).verdict, WEIR_DENIED);
+    weir_add_release(&s.leave, 1);
+    pthread_join(reader, NULL);
+    pthread_join(s.sweeper, NULL);
+    weir_sweep(s.w);
+    assert_int_equal(__builtin_popcount(settings_of(&s)->generations), 1);
+    assert_int_equal(weir_peek(s.w, s.limit, s.key, 1, s.now).wait, owed.wait);
+    weir_close(s.w);
+}
+
+/*
  * O3, step 4: no generation is given out again while somebody may look for it in the old chain.
  * The second reader has to enter after the first grace period has begun and before it ends; when
  * that fails, the sweep waits for both at once and there is nothing to see: another try.
@@ -155,11 +215,20 @@ static void o3_waits_for_old_readers(void **state)
             /* re-based, and the second reader is still there: the generations are not free yet */
             assert_true(__builtin_popcount(settings_of(&s)->generations) > 1);
             seen++;
+            /* an origin that is published now is not overwritten by the sweep */
+            s.now += LIMIT_LEAP;
+            assert_true(weir_charge(s.w, s.limit, s.key, 5000, s.now) == 5000);
         }
+        const struct weir_settings *newest = settings_of(&s);
         weir_add_release(&late.leave, 1);
         pthread_join(second, NULL);
         pthread_join(s.sweeper, NULL);
-        assert_int_equal(__builtin_popcount(settings_of(&s)->generations), 1);
+        if (seen > 0) {
+            assert_ptr_equal(settings_of(&s), newest);
+            assert_int_equal(weir_refund(s.w, s.limit, s.key, UINT64_MAX, s.now), 5000);
+        } else {
+            assert_int_equal(__builtin_popcount(settings_of(&s)->generations), 1);
+        }
         weir_close(s.w);
     }
     assert_true(seen > 0);
@@ -170,6 +239,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(o3_waits_for_old_writers),
         cmocka_unit_test(p1_a_waiting_sweep_holds_up_nobody),
+        cmocka_unit_test(s5_an_origin_that_moves_during_a_sweep),
+        cmocka_unit_test(s5_a_leap_that_is_taken_back_during_a_sweep),
         cmocka_unit_test(o3_waits_for_old_readers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,6 +160,36 @@ static void k26_a_flood_evicts_nobody(void **state)
     weir_close(w);
 }
 
+static unsigned sealed_slots(const struct weir *w)
+{
+    unsigned sealed = 0;
+    uint64_t lines = (uint64_t)1 << (w->table.shards_log2 + w->table.lines_log2);
+    for (uint64_t i = 0; i < lines; i++)
+        sealed +=
+            (unsigned)__builtin_popcount(weir_line_match(&w->table.lines[i], WEIR_TAG_SEALED));
+    return sealed;
+}
+
+/* K09: a question to a full table writes nothing into it; what is answered by the overflow seals.
+ */
+static void k09_questions_seal_nothing(void **state)
+{
+    (void)state;
+    int limit;
+    struct weir *w = open_full(WEIR_FULL_SHARE, &limit);
+    for (uint64_t i = 100; i < 200; i++) {
+        weir_key key = weir_key_u64(w, i);
+        assert_int_equal(weir_peek(w, limit, key, 1, NOW).verdict, WEIR_ALLOWED);
+        assert_int_equal(weir_decide(w, limit, key, 0, NOW).verdict, WEIR_ALLOWED);
+        assert_int_equal(weir_decide(w, limit, key, 6, NOW).verdict, WEIR_NEVER);
+    }
+    assert_int_equal(sealed_slots(w), 0);
+    assert_true(weir_allow(w, limit, weir_key_u64(w, 100), 1, NOW));
+    assert_int_equal(sealed_slots(w), 1);
+    placed_keys_are_untouched(w, limit);
+    weir_close(w);
+}
+
 /* Calls that write nothing take no place. */
 static void peek_refund_and_zero_take_no_place(void **state)
 {
@@ -195,6 +225,7 @@ int main(void)
         cmocka_unit_test(k26_deny),
         cmocka_unit_test(k11_cancel_goes_back_to_the_overflow_bucket),
         cmocka_unit_test(k26_a_flood_evicts_nobody),
+        cmocka_unit_test(k09_questions_seal_nothing),
         cmocka_unit_test(peek_refund_and_zero_take_no_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

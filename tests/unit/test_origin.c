@@ -191,6 +191,24 @@ static void k09_a_peek_moves_no_origin(void **state)
     weir_close(w);
 }
 
+/* A question past what a word can tell is answered as a decision is. */
+static void a_peek_after_a_leap_back_is_what_a_decision_says(void **state)
+{
+    (void)state;
+    struct weir *w = open_for_keys(4, WEIR_FULL_SHARE);
+    int limit = add_limit(w, "a", weir_token_bucket(10, WEIR_SECOND, 10));
+    weir_key key = weir_key_u64(w, 1);
+    assert_int_equal(drain(w, limit, key, 40 * year), 10);
+    struct weir_result asked = weir_peek(w, limit, key, 3, 10 * year);
+    assert_int_equal(asked.verdict, WEIR_DENIED);
+    assert_int_equal(asked.wait, 3 * WEIR_SECOND / 10);
+    struct weir_result decided = weir_decide(w, limit, key, 3, 10 * year);
+    assert_int_equal(decided.verdict, WEIR_DENIED);
+    assert_int_equal(decided.wait, asked.wait);
+    assert_int_equal(decided.reset, asked.reset);
+    weir_close(w);
+}
+
 /* A server that only adds limits gets its generations back, too. */
 static void adding_a_limit_sweeps(void **state)
 {
@@ -203,6 +221,7 @@ static void adding_a_limit_sweeps(void **state)
         assert_int_equal(drain(w, limit, key, now), 1000);
     assert_int_equal(generations_of(w, limit), WEIR_GENERATIONS);
     (void)drain(w, limit, key, now);
+    assert_int_equal(weir_peek(w, limit, key, 1, now + year).verdict, WEIR_DENIED);
     assert_int_equal(drain(w, limit, key, now + year), 0);
     add_limit(w, "b", weir_token_bucket(1, WEIR_SECOND, 1));
     assert_int_equal(generations_of(w, limit), 1);
@@ -348,6 +367,7 @@ int main(void)
         cmocka_unit_test(k20_a_clock_that_jumps_ahead_and_back),
         cmocka_unit_test(generations_run_out_and_the_sweep_frees_them),
         cmocka_unit_test(k09_a_peek_moves_no_origin),
+        cmocka_unit_test(a_peek_after_a_leap_back_is_what_a_decision_says),
         cmocka_unit_test(adding_a_limit_sweeps),
         cmocka_unit_test(rate_0_and_unlimited_need_no_origin),
         cmocka_unit_test(a_cell_reaches_thirty_years),
