@@ -346,5 +346,8 @@ BENCHMARK_TEMPLATE(run, lfht)->Apply(sizes);
 
 int main(int argc, char **argv)
 {
-    return weir_bench::main_of(argc, argv, {});
+    return weir_bench::main_of(
+        argc, argv,
+        {{"engine : libcuckoo, a million keys", "run<engine>/keys:1000000/zipf:0",
+          "run<cuckoo>/keys:1000000/zipf:0", 1.0}});
 }
