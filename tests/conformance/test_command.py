@@ -169,7 +169,10 @@ def on_terminal(*arguments, columns=100, env=None, chunks=None):
     environment = dict(os.environ, LC_ALL="C.UTF-8", TERM="xterm")
     environment.pop("NO_COLOR", None)
     environment.update(env or {})
-    ours, theirs = pty.openpty()
+    try:
+        ours, theirs = pty.openpty()
+    except OSError as reason:
+        raise Skip(f"there are no pseudo-terminals here: {reason}") from reason
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 25, columns, 0, 0))
     child = subprocess.Popen([WEIR, *arguments], stdin=subprocess.PIPE, stdout=theirs,
                              stderr=theirs, env=environment)
