@@ -81,6 +81,39 @@ void engine_admitted(benchmark::State &state)
     weir_close(w);
 }
 
+// The same in batches of 64; a figure is of one decision.
+void engine_batch(benchmark::State &state)
+{
+    const size_t size = 64;
+    uint64_t keys = static_cast<uint64_t>(state.range(0));
+    std::vector<uint32_t> trace = trace_of(keys);
+    weir *w = nullptr;
+    int limit = -1;
+    open_for(keys, weir_token_bucket(1000, WEIR_SECOND, 1000), &w, &limit);
+    if (limit < 0) {
+        state.SkipWithError("no engine");
+        return;
+    }
+    weir_ns now = WEIR_SECOND;
+    for (uint64_t key = 0; key < keys; key++)
+        benchmark::DoNotOptimize(weir_allow(w, limit, weir_key_u64(w, key), 1, now));
+    weir_request requests[size];
+    weir_result results[size];
+    uint64_t allowed = 0;
+    size_t i = 0;
+    while (state.KeepRunningBatch(size)) {
+        now += size * WEIR_MILLISECOND;
+        for (weir_request &request : requests)
+            request = {limit, weir_key_u64(w, trace[i++ % trace_size]), 1};
+        weir_decide_batch(w, requests, results, size, now);
+        for (const weir_result &result : results)
+            allowed += result.verdict == WEIR_ALLOWED;
+    }
+    if (allowed != static_cast<uint64_t>(state.iterations()))
+        state.SkipWithError("refused what was due");
+    weir_close(w);
+}
+
 // One hot key that is denied: nothing shared is written.
 void engine_denied_hot(benchmark::State &state)
 {
@@ -111,6 +144,7 @@ void clock_monotonic(benchmark::State &state)
 
 BENCHMARK(floor_flat_array)->Arg(1000)->Arg(1000000);
 BENCHMARK(engine_admitted)->Arg(1000)->Arg(1000000);
+BENCHMARK(engine_batch)->Arg(1000)->Arg(1000000);
 BENCHMARK(engine_denied_hot);
 BENCHMARK(clock_monotonic);
 
@@ -119,6 +153,8 @@ BENCHMARK(clock_monotonic);
 int main(int argc, char **argv)
 {
     return weir_bench::main_of(argc, argv,
-                               {{"one denied hot key : admitted, 1000 keys", "engine_denied_hot",
+                               {{"in batches : one by one, a million keys", "engine_batch/1000000",
+                                 "engine_admitted/1000000", 0.6},
+                                {"one denied hot key : admitted, 1000 keys", "engine_denied_hot",
                                  "engine_admitted/1000", 1.0}});
 }

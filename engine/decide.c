@@ -268,6 +268,34 @@ bool weir_allow(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now
     return c.step.verdict == WEIR_ALLOWED;
 }
 
+/*
+ * How many decisions ahead lines are asked for. At 1 and 4 million keys (2-core AMD EPYC): 8 ahead
+ * 24 and 31 ns a decision, 16 ahead 21 and 26, 32 ahead 21 and 25; one by one 56 to 67 and 90.
+ */
+#define BATCH_AHEAD 16
+
+/* Asks for the line where a request's search begins; for any limit id that is some line. For
+   reading: with write intent it was no faster, and denials of a shared line would take it away from
+   the other threads. */
+WEIR_INLINE void prefetch(const struct weir *w, const struct weir_request *request)
+{
+    struct weir_probe p =
+        weir_table_probe(&w->table, request->key.high, request->key.low, (unsigned)request->limit);
+    __builtin_prefetch(&p.shard[p.home], 0);
+}
+
+void weir_decide_batch(struct weir *w, const struct weir_request *requests,
+                       struct weir_result *results, size_t count, weir_ns now)
+{
+    for (size_t i = 0; w != NULL && i < count && i < BATCH_AHEAD; i++)
+        prefetch(w, &requests[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (w != NULL && count - i > BATCH_AHEAD)
+            prefetch(w, &requests[i + BATCH_AHEAD]);
+        results[i] = reserve(w, requests[i].limit, requests[i].key, requests[i].n, now, 0, NULL);
+    }
+}
+
 struct weir_result weir_peek(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now)
 {
     struct call c;

@@ -11,7 +11,8 @@ import re
 import subprocess
 import sys
 
-STARTS = ["weir_cell_decide", "weir_cell_reserve", "weir_cell_cancel", "weir_decide", "weir_allow",
+STARTS = ["weir_cell_decide", "weir_cell_reserve", "weir_cell_cancel", "weir_decide", "weir_decide_batch",
+          "weir_allow",
           "weir_reserve", "weir_cancel", "weir_peek", "weir_take", "weir_charge", "weir_refund",
           "weir_forget"]
 

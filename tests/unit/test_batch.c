@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Batches answer as single decisions do, in their order.
+ */
+#include "../support.h"
+
+#define MOST 100
+
+static const uint8_t secret[WEIR_SECRET_SIZE] = {5};
+
+/* An engine with three limits, of 64 keys, so that it gets full on the way. */
+static struct weir *open_one(enum weir_when_full when_full)
+{
+    struct weir_options options = {0};
+    options.secret = secret;
+    options.max_keys = 64;
+    options.max_limits = 5;
+    options.when_full = when_full;
+    struct weir *w = open_engine(&options);
+    add_limit(w, "a", weir_token_bucket(10, WEIR_SECOND, 20));
+    add_limit(w, "b", weir_token_bucket(WEIR_UNLIMITED, 0, 0));
+    add_limit(w, "c", weir_token_bucket(17, WEIR_MINUTE, 3));
+    return w;
+}
+
+static void compare(struct weir *batched, struct weir *single, const struct weir_request *requests,
+                    size_t count, weir_ns now)
+{
+    struct weir_result results[MOST + 1];
+    memset(results, 0x5a, sizeof results);
+    struct weir_result untouched = results[count];
+    weir_decide_batch(batched, requests, results, count, now);
+    for (size_t i = 0; i < count; i++) {
+        struct weir_result expected =
+            weir_decide(single, requests[i].limit, requests[i].key, requests[i].n, now);
+        assert_int_equal(results[i].verdict, expected.verdict);
+        assert_int_equal(results[i].wait, expected.wait);
+        assert_int_equal(results[i].remaining, expected.remaining);
+        assert_int_equal(results[i].reset, expected.reset);
+    }
+    assert_memory_equal(&results[count], &untouched, sizeof untouched);
+}
+
+static void a_batch_is_as_many_decisions(void **state)
+{
+    (void)state;
+    static const int limits[] = {0, 1, 2, 3, 4, 5, -1, 65535, INT32_MAX, INT32_MIN};
+    struct test_random random = random_start("batch", 12);
+    for (int when_full = WEIR_FULL_SHARE; when_full <= WEIR_FULL_DENY; when_full++) {
+        struct weir *batched = open_one((enum weir_when_full)when_full);
+        struct weir *single = open_one((enum weir_when_full)when_full);
+        weir_ns now = WEIR_HOUR;
+        for (unsigned round = 0; round < 2000; round++) {
+            struct weir_request requests[MOST];
+            size_t count = random_below(&random, MOST + 1);
+            for (size_t i = 0; i < count; i++) {
+                uint64_t kind = random_below(&random, 14);
+                requests[i].limit = kind < 10 ? limits[kind % 3] : limits[kind % 10];
+                requests[i].key = weir_key_u64(batched, random_below(&random, 60));
+                requests[i].n = random_below(&random, 5) == 0 ? random_below(&random, 40) : 1;
+            }
+            compare(batched, single, requests, count, now);
+            now += random_below(&random, WEIR_SECOND);
+        }
+        struct weir_stats a = {0};
+        struct weir_stats b = {0};
+        assert_int_equal(weir_stats(batched, &a), 0);
+        assert_int_equal(weir_stats(single, &b), 0);
+        assert_int_equal(a.allowed, b.allowed);
+        assert_int_equal(a.denied, b.denied);
+        assert_int_equal(a.overflow, b.overflow);
+        assert_true(a.overflow > 0 && a.denied > 0 && a.never > 0);
+        weir_close(batched);
+        weir_close(single);
+    }
+}
+
+/* Each length around how far ahead is looked. */
+static void every_length(void **state)
+{
+    (void)state;
+    struct weir *batched = open_one(WEIR_FULL_SHARE);
+    struct weir *single = open_one(WEIR_FULL_SHARE);
+    struct weir_request requests[MOST];
+    for (size_t i = 0; i < MOST; i++)
+        requests[i] = (struct weir_request){0, weir_key_u64(batched, i % 50), 1};
+    for (size_t count = 0; count <= MOST; count++)
+        compare(batched, single, requests, count, WEIR_HOUR + count * WEIR_SECOND);
+    weir_close(batched);
+    weir_close(single);
+}
+
+static void k35_without_an_engine_all_are_invalid(void **state)
+{
+    (void)state;
+    struct weir_request requests[3] = {{0}};
+    struct weir_result results[3];
+    memset(results, 0x5a, sizeof results);
+    weir_decide_batch(NULL, requests, results, 3, WEIR_HOUR);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(results[i].verdict, WEIR_INVALID);
+        assert_int_equal(results[i].wait, WEIR_FOREVER);
+        assert_int_equal(results[i].remaining, 0);
+    }
+    weir_decide_batch(NULL, NULL, NULL, 0, WEIR_HOUR);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_batch_is_as_many_decisions),
+        cmocka_unit_test(every_length),
+        cmocka_unit_test(k35_without_an_engine_all_are_invalid),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
