@@ -69,7 +69,7 @@ static weir_ns jump(struct twin *t, struct test_random *random, weir_ns now, wei
     return now;
 }
 
-static void jumping_clock_equals_the_model(void **state)
+static void k19_k20_jumping_clock_equals_the_model(void **state)
 {
     struct test_random random = random_start("jumps", 20);
     uint64_t rounds = random_scaled(200), origins = 0;
@@ -133,7 +133,7 @@ static void forgotten_keys_stay_forgotten(void **state)
 }
 
 /* Back by more than a payload can tell: a key owes nothing then, and has nothing. */
-static void a_step_back_past_the_line_leaves_a_balance_of_zero(void **state)
+static void k20_a_step_back_past_the_line_leaves_a_balance_of_zero(void **state)
 {
     const struct weir_policy policy = weir_token_bucket(10, WEIR_SECOND, 10);
     const weir_ns back = 20 * 365 * WEIR_DAY, later = FIRST + back; /* the line is 9 years */
@@ -155,7 +155,7 @@ static void a_step_back_past_the_line_leaves_a_balance_of_zero(void **state)
 }
 
 /* K20: each step forward admits one burst at most, however often the clock goes to and fro. */
-static void stepping_to_and_fro_admits_a_burst_a_step(void **state)
+static void k20_stepping_to_and_fro_admits_a_burst_a_step(void **state)
 {
     static const weir_ns steps[] = {61 * WEIR_SECOND,   WEIR_HOUR,       WEIR_DAY,
                                     400 * WEIR_DAY,     3000 * WEIR_DAY, 20 * 365 * WEIR_DAY,
@@ -183,7 +183,7 @@ static void stepping_to_and_fro_admits_a_burst_a_step(void **state)
 }
 
 /* Many keys idle through many origins: their debts are all there when the clock has settled. */
-static void debts_outlive_many_origins(void **state)
+static void k20_debts_outlive_many_origins(void **state)
 {
     const struct weir_policy policy = weir_token_bucket(1, WEIR_DAY, 5);
     const weir_ns half = (weir_ns)1 << 57, first = half;
@@ -217,11 +217,11 @@ static void debts_outlive_many_origins(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jumping_clock_equals_the_model),
+        cmocka_unit_test(k19_k20_jumping_clock_equals_the_model),
         cmocka_unit_test(forgotten_keys_stay_forgotten),
-        cmocka_unit_test(a_step_back_past_the_line_leaves_a_balance_of_zero),
-        cmocka_unit_test(stepping_to_and_fro_admits_a_burst_a_step),
-        cmocka_unit_test(debts_outlive_many_origins),
+        cmocka_unit_test(k20_a_step_back_past_the_line_leaves_a_balance_of_zero),
+        cmocka_unit_test(k20_stepping_to_and_fro_admits_a_burst_a_step),
+        cmocka_unit_test(k20_debts_outlive_many_origins),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

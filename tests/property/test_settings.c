@@ -80,7 +80,7 @@ static void must_accept(uint64_t limit, weir_ns period, uint64_t burst)
     describe(&policy, &f);
 }
 
-static void grid_is_accepted_and_each_unit_stated(void **state)
+static void k05_grid_is_accepted_and_each_unit_stated(void **state)
 {
     static const uint64_t small[] = {0, 1, 2, 3, 10, 100, 1000, 65535, 1048575};
     static const uint64_t large[] = {16777215, 2147483647, 4294967295};
@@ -165,7 +165,7 @@ static void check_edge(uint64_t limit, weir_ns period, weir_ns tick)
     check_engine(&policy, 0);
 }
 
-static void the_burst_above_the_largest_is_refused(void **state)
+static void k04_the_burst_above_the_largest_is_refused(void **state)
 {
     static const uint64_t limits[] = {0, 1, 2, 3, 7, 9, 10, 11, 1000000000, UINT64_MAX - 1};
     static const weir_ns periods[] = {1,
@@ -190,7 +190,7 @@ static void the_burst_above_the_largest_is_refused(void **state)
 }
 
 /* 2^57 units must last 180 days: 9 tokens a nanosecond do with tokens of one unit, 10 do not. */
-static void the_rate_above_the_fastest_is_refused(void **state)
+static void k04_the_rate_above_the_fastest_is_refused(void **state)
 {
     uint64_t low = WEIR_SECOND, high = 100 * WEIR_SECOND;
     struct model_form f;
@@ -214,7 +214,7 @@ static void the_rate_above_the_fastest_is_refused(void **state)
     }
 }
 
-static void random_settings_are_kept_or_refused_as_prescribed(void **state)
+static void k04_random_settings_are_kept_or_refused_as_prescribed(void **state)
 {
     struct test_random random = random_start("settings", 5);
     uint64_t rounds = random_scaled(300000), accepted = 0;
@@ -293,7 +293,7 @@ static void constructors_make_what_they_say(void **state)
 }
 
 /* K16, K06: taking never alters what was set. */
-static void getters_return_what_was_set(void **state)
+static void k16_getters_return_what_was_set(void **state)
 {
     const struct weir_policy *settings;
     size_t count = twin_settings(&settings);
@@ -334,7 +334,7 @@ static uint64_t granted(enum subject_kind kind, uint64_t limit, uint64_t burst, 
 }
 
 /* K05: no setting near 10^9 a second becomes unlimited, or slower than a step below it. */
-static void rates_around_a_token_per_nanosecond_are_kept(void **state)
+static void k05_rates_around_a_token_per_nanosecond_are_kept(void **state)
 {
     static const uint64_t limits[] = {1,           1500,       999999937,  999999998, 999999999,
                                       WEIR_SECOND, 1000000001, 1000000002, 2000000000};
@@ -359,7 +359,7 @@ static void rates_around_a_token_per_nanosecond_are_kept(void **state)
 }
 
 /* K05: grants never fall when the rate or the burst is raised. */
-static void grants_are_monotone_in_rate_and_burst(void **state)
+static void k05_grants_are_monotone_in_rate_and_burst(void **state)
 {
     (void)state;
     for (int kind = SUBJECT_CELL; kind <= SUBJECT_ENGINE; kind++) {
@@ -382,15 +382,15 @@ static void grants_are_monotone_in_rate_and_burst(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grid_is_accepted_and_each_unit_stated),
-        cmocka_unit_test(the_burst_above_the_largest_is_refused),
-        cmocka_unit_test(the_rate_above_the_fastest_is_refused),
-        cmocka_unit_test(random_settings_are_kept_or_refused_as_prescribed),
+        cmocka_unit_test(k05_grid_is_accepted_and_each_unit_stated),
+        cmocka_unit_test(k04_the_burst_above_the_largest_is_refused),
+        cmocka_unit_test(k04_the_rate_above_the_fastest_is_refused),
+        cmocka_unit_test(k04_random_settings_are_kept_or_refused_as_prescribed),
         cmocka_unit_test(malformed_settings_are_invalid),
         cmocka_unit_test(constructors_make_what_they_say),
-        cmocka_unit_test(getters_return_what_was_set),
-        cmocka_unit_test(rates_around_a_token_per_nanosecond_are_kept),
-        cmocka_unit_test(grants_are_monotone_in_rate_and_burst),
+        cmocka_unit_test(k16_getters_return_what_was_set),
+        cmocka_unit_test(k05_rates_around_a_token_per_nanosecond_are_kept),
+        cmocka_unit_test(k05_grants_are_monotone_in_rate_and_burst),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

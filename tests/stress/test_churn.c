@@ -33,7 +33,7 @@ static void flood(void *context, unsigned index)
     }
 }
 
-static void s3_m1_flood_of_ten_times_max_keys(void **state)
+static void s3_m1_k28_flood_of_ten_times_max_keys(void **state)
 {
     (void)state;
     unsigned rounds = (unsigned)random_scaled(10);
@@ -228,7 +228,7 @@ static void s5_k27_sweeps_beside_decisions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(s3_m1_flood_of_ten_times_max_keys),
+        cmocka_unit_test(s3_m1_k28_flood_of_ten_times_max_keys),
         cmocka_unit_test(s7_k11_k15_ledger),
         cmocka_unit_test(s5_k27_sweeps_beside_decisions),
     };

@@ -18,7 +18,7 @@ static uint64_t floor_of(uint64_t x, uint64_t p, uint64_t q)
     return (uint64_t)((weir_u128)x * p / q);
 }
 
-static void down_equals_division(void **state)
+static void k04_down_equals_division(void **state)
 {
     (void)state;
     struct test_random random = random_start("down", 1);
@@ -38,7 +38,7 @@ static void down_equals_division(void **state)
 }
 
 /* Just below, at and just above a multiple: where a wrong correction or rounding would show. */
-static void down_at_whole_results(void **state)
+static void k04_down_at_whole_results(void **state)
 {
     (void)state;
     struct test_random random = random_start("whole results", 2);
@@ -54,7 +54,7 @@ static void down_at_whole_results(void **state)
     }
 }
 
-static void up_equals_division(void **state)
+static void k04_up_equals_division(void **state)
 {
     (void)state;
     struct test_random random = random_start("up", 3);
@@ -83,7 +83,7 @@ static void up_equals_division(void **state)
     assert_true(narrow > 100000 && wide > narrow && saturated > 10000);
 }
 
-static void extreme_ratios(void **state)
+static void k04_extreme_ratios(void **state)
 {
     (void)state;
     static const uint64_t pairs[][2] = {
@@ -116,10 +116,10 @@ static void extreme_ratios(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(down_equals_division),
-        cmocka_unit_test(down_at_whole_results),
-        cmocka_unit_test(up_equals_division),
-        cmocka_unit_test(extreme_ratios),
+        cmocka_unit_test(k04_down_equals_division),
+        cmocka_unit_test(k04_down_at_whole_results),
+        cmocka_unit_test(k04_up_equals_division),
+        cmocka_unit_test(k04_extreme_ratios),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

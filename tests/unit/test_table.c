@@ -61,7 +61,7 @@ static void sizes(void **state)
     }
 }
 
-static void each_key_keeps_its_slot(void **state)
+static void k28_each_key_keeps_its_slot(void **state)
 {
     (void)state;
     enum { KEYS = 5000 };
@@ -154,7 +154,7 @@ static void add_up(void *context, uint64_t tag, struct weir_atomic_u64 *word)
 }
 
 /* S1: who was told that there is no place never gets one, though others' slots are empty still. */
-static void s1_no_place_is_for_ever(void **state)
+static void s1_k26_no_place_is_for_ever(void **state)
 {
     (void)state;
     struct weir_table t = make_table(100, 8);
@@ -245,10 +245,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tag_is_never_empty_nor_sealed),
         cmocka_unit_test(sizes),
-        cmocka_unit_test(each_key_keeps_its_slot),
+        cmocka_unit_test(k28_each_key_keeps_its_slot),
         cmocka_unit_test(k25_all_homes_equal),
         cmocka_unit_test(m1_not_more_than_max_keys),
-        cmocka_unit_test(s1_no_place_is_for_ever),
+        cmocka_unit_test(s1_k26_no_place_is_for_ever),
         cmocka_unit_test(the_walker_finds_what_is_wrong),
         cmocka_unit_test(walk_visits_each_slot_once),
     };
