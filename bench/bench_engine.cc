@@ -10,6 +10,7 @@
 #include <weir/weir.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <random>
 
 namespace
@@ -45,40 +46,52 @@ void floor_flat_array(benchmark::State &state)
     }
 }
 
-void open_for(uint64_t keys, const weir_policy &policy, weir **w, int *limit)
-{
-    weir_options options = {};
-    options.max_keys = keys;
-    *limit = weir_open(w, &options) == 0 ? weir_add_limit(*w, "bench", &policy) : -1;
-}
+// An engine with one limit; closed at the end.
+struct limited {
+    limited(uint64_t keys, const weir_policy &policy)
+    {
+        weir_options options = {};
+        options.max_keys = keys;
+        if (weir_open(&w, &options) != 0 || (limit = weir_add_limit(w, "bench", &policy)) < 0)
+            std::abort();
+    }
+    ~limited()
+    {
+        weir_close(w);
+    }
+
+    // Every key has its place before time is measured.
+    void fill(uint64_t keys, weir_ns now)
+    {
+        for (uint64_t key = 0; key < keys; key++)
+            benchmark::DoNotOptimize(weir_allow(w, limit, weir_key_u64(w, key), 1, now));
+    }
+
+    weir *w = nullptr;
+    int limit = -1;
+};
+
+const weir_policy thousand_a_second = weir_token_bucket(1000, WEIR_SECOND, 1000);
 
 // All admitted: one token a millisecond is asked of a bucket that gets a thousand a second.
 void engine_admitted(benchmark::State &state)
 {
     uint64_t keys = static_cast<uint64_t>(state.range(0));
     std::vector<uint32_t> trace = trace_of(keys);
-    weir *w = nullptr;
-    int limit = -1;
-    open_for(keys, weir_token_bucket(1000, WEIR_SECOND, 1000), &w, &limit);
-    if (limit < 0) {
-        state.SkipWithError("no engine");
-        return;
-    }
+    limited engine(keys, thousand_a_second);
     weir_ns now = WEIR_SECOND;
-    for (uint64_t key = 0; key < keys; key++)
-        benchmark::DoNotOptimize(weir_allow(w, limit, weir_key_u64(w, key), 1, now));
+    engine.fill(keys, now);
     uint64_t allowed = 0;
     size_t i = 0;
     for (auto _ : state) {
         now += WEIR_MILLISECOND;
-        weir_key key = weir_key_u64(w, trace[i++ % trace_size]);
-        weir_result result = weir_decide(w, limit, key, 1, now);
+        weir_key key = weir_key_u64(engine.w, trace[i++ % trace_size]);
+        weir_result result = weir_decide(engine.w, engine.limit, key, 1, now);
         allowed += result.verdict == WEIR_ALLOWED;
         benchmark::DoNotOptimize(result);
     }
     if (allowed != static_cast<uint64_t>(state.iterations()))
         state.SkipWithError("refused what was due");
-    weir_close(w);
 }
 
 // The same in batches of 64; a figure is of one decision.
@@ -87,16 +100,9 @@ void engine_batch(benchmark::State &state)
     const size_t size = 64;
     uint64_t keys = static_cast<uint64_t>(state.range(0));
     std::vector<uint32_t> trace = trace_of(keys);
-    weir *w = nullptr;
-    int limit = -1;
-    open_for(keys, weir_token_bucket(1000, WEIR_SECOND, 1000), &w, &limit);
-    if (limit < 0) {
-        state.SkipWithError("no engine");
-        return;
-    }
+    limited engine(keys, thousand_a_second);
     weir_ns now = WEIR_SECOND;
-    for (uint64_t key = 0; key < keys; key++)
-        benchmark::DoNotOptimize(weir_allow(w, limit, weir_key_u64(w, key), 1, now));
+    engine.fill(keys, now);
     weir_request requests[size];
     weir_result results[size];
     uint64_t allowed = 0;
@@ -104,36 +110,28 @@ void engine_batch(benchmark::State &state)
     while (state.KeepRunningBatch(size)) {
         now += size * WEIR_MILLISECOND;
         for (weir_request &request : requests)
-            request = {limit, weir_key_u64(w, trace[i++ % trace_size]), 1};
-        weir_decide_batch(w, requests, results, size, now);
+            request = {engine.limit, weir_key_u64(engine.w, trace[i++ % trace_size]), 1};
+        weir_decide_batch(engine.w, requests, results, size, now);
         for (const weir_result &result : results)
             allowed += result.verdict == WEIR_ALLOWED;
     }
     if (allowed != static_cast<uint64_t>(state.iterations()))
         state.SkipWithError("refused what was due");
-    weir_close(w);
 }
 
 // One hot key that is denied: nothing shared is written.
 void engine_denied_hot(benchmark::State &state)
 {
-    weir *w = nullptr;
-    int limit = -1;
-    open_for(1000, weir_token_bucket(1, WEIR_HOUR, 1), &w, &limit);
-    if (limit < 0) {
-        state.SkipWithError("no engine");
-        return;
-    }
-    weir_key key = weir_key_u64(w, 1);
-    uint64_t allowed = weir_allow(w, limit, key, 1, WEIR_SECOND);
+    limited engine(1000, weir_token_bucket(1, WEIR_HOUR, 1));
+    weir_key key = weir_key_u64(engine.w, 1);
+    uint64_t allowed = weir_allow(engine.w, engine.limit, key, 1, WEIR_SECOND);
     for (auto _ : state) {
-        weir_result result = weir_decide(w, limit, key, 1, WEIR_SECOND);
+        weir_result result = weir_decide(engine.w, engine.limit, key, 1, WEIR_SECOND);
         allowed += result.verdict == WEIR_ALLOWED;
         benchmark::DoNotOptimize(result);
     }
     if (allowed != 1)
         state.SkipWithError("admitted more than was due");
-    weir_close(w);
 }
 
 void clock_monotonic(benchmark::State &state)

@@ -35,13 +35,14 @@ struct call {
     const struct weir_settings *s;
     struct weir_instant at;
     struct weir_step step;
-    bool overflow; /* the key has no place */
-    struct weir_settings
-        *aside; /* of a question: where an origin of its own may be put; else NULL */
+    bool overflow;               /* the key has no place */
+    struct weir_settings *aside; /* where a question may put an origin of its own; else NULL */
 };
 
-/* Enters a read section and finds the settings. False: bad limit, and no section was entered. */
-WEIR_INLINE bool begin(struct call *c, struct weir *w, int limit, weir_ns now)
+/* Enters a read section and loads the limit's settings. False: bad limit, no section was entered.
+ */
+WEIR_INLINE bool enter(struct call *c, struct weir *w, int limit, weir_ns now,
+                       struct weir_settings *aside)
 {
     c->w = w;
     c->l = weir_limit_at(w, limit);
@@ -50,17 +51,23 @@ WEIR_INLINE bool begin(struct call *c, struct weir *w, int limit, weir_ns now)
     c->limit = (unsigned)limit;
     c->now = now;
     c->overflow = false;
-    c->aside = NULL;
+    c->aside = aside;
     weir_read_begin();
     c->s = weir_pointer_load_acquire(&c->l->settings); /* pairs with their publication */
-    if (__builtin_expect(!weir_algorithm_instant(&c->s->meter, now, &c->at), 0)) {
-        c->s = weir_settings_settle(w, c->l, c->s, now, &c->at);
-        if (c->s == NULL) {
-            weir_read_end();
-            return false;
-        }
-    }
     return true;
+}
+
+/* The same, and tells where `now` is. False: no section is left entered. */
+WEIR_INLINE bool begin(struct call *c, struct weir *w, int limit, weir_ns now)
+{
+    if (!enter(c, w, limit, now, NULL))
+        return false;
+    if (__builtin_expect(weir_algorithm_instant(&c->s->meter, now, &c->at), 1))
+        return true;
+    c->s = weir_settings_settle(w, c->l, c->s, now, &c->at);
+    if (c->s == NULL)
+        weir_read_end();
+    return c->s != NULL;
 }
 
 /* The same for a question: a `now` that is not on the line is told from settings of its own, which
@@ -68,16 +75,8 @@ WEIR_INLINE bool begin(struct call *c, struct weir *w, int limit, weir_ns now)
 static bool begin_aside(struct call *c, struct weir *w, int limit, weir_ns now,
                         struct weir_settings *aside)
 {
-    c->w = w;
-    c->l = weir_limit_at(w, limit);
-    if (c->l == NULL)
+    if (!enter(c, w, limit, now, aside))
         return false;
-    c->limit = (unsigned)limit;
-    c->now = now;
-    c->overflow = false;
-    c->aside = aside;
-    weir_read_begin();
-    c->s = weir_pointer_load_acquire(&c->l->settings); /* pairs with their publication */
     if (!weir_algorithm_instant(&c->s->meter, now, &c->at))
         c->s = weir_settings_aside(w, c->s, now, &c->at, aside);
     return true;
@@ -108,8 +107,7 @@ WEIR_INLINE void apply_to(struct call *c, struct weir_atomic_u64 *word,
         reload(c, &reader);
 }
 
-/* The operation on a key that has no place: when_full. On one that could have one: as never used.
- */
+/* The operation on a key without a slot: by when_full if it has no place, else as never used. */
 static __attribute__((noinline)) void apply_unplaced(struct call *c,
                                                      const struct weir_operation *op)
 {

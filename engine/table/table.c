@@ -162,8 +162,7 @@ void weir_table_walk(struct weir_table *t,
     }
 }
 
-/* Counts a line's tags. False: an empty slot before a used one, or a tag that is found elsewhere.
- */
+/* Counts a line's tags. False: one behind an unused slot, or one that is found elsewhere. */
 static bool line_is_valid(const struct weir_table *t, uint64_t index, uint64_t *count)
 {
     struct weir_line *line = &t->lines[index];

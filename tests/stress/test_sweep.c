@@ -20,7 +20,7 @@ struct scene {
     int limit;
     weir_key key;
     weir_ns now;
-    pthread_t sweeper;
+    pthread_t sweeper, reader;
     struct weir_atomic_u64 entered, leave;
 };
 
@@ -81,21 +81,32 @@ static void await(const struct weir_atomic_u64 *event)
         pause_ms(1);
 }
 
+/* Starts a sweep beside a reader that stays: it gets no further than its first grace period. */
+static void hold_sweep(struct scene *s)
+{
+    assert_int_equal(pthread_create(&s->reader, NULL, stay, s), 0);
+    await(&s->entered);
+    assert_int_equal(pthread_create(&s->sweeper, NULL, sweep, s), 0);
+    pause_ms(30);
+}
+
+/* Lets the reader leave and the sweep end. */
+static void let_go(struct scene *s)
+{
+    weir_add_release(&s->leave, 1);
+    pthread_join(s->reader, NULL);
+    pthread_join(s->sweeper, NULL);
+}
+
 /* O3, step 1: nothing is re-based while somebody may still write words of older generations. */
 static void o3_waits_for_old_writers(void **state)
 {
     (void)state;
     struct scene s;
     open_scene(&s);
-    pthread_t reader;
-    assert_int_equal(pthread_create(&reader, NULL, stay, &s), 0);
-    await(&s.entered);
-    assert_int_equal(pthread_create(&s.sweeper, NULL, sweep, &s), 0);
-    pause_ms(30);
+    hold_sweep(&s);
     assert_int_equal(weir_word_generation(word_of(&s)), 1);
-    weir_add_release(&s.leave, 1);
-    pthread_join(reader, NULL);
-    pthread_join(s.sweeper, NULL);
+    let_go(&s);
     assert_int_equal(weir_word_generation(word_of(&s)), settings_of(&s)->generation);
     assert_int_equal(__builtin_popcount(settings_of(&s)->generations), 1);
     weir_close(s.w);
@@ -107,11 +118,7 @@ static void p1_a_waiting_sweep_holds_up_nobody(void **state)
     (void)state;
     struct scene s;
     open_scene(&s);
-    pthread_t reader;
-    assert_int_equal(pthread_create(&reader, NULL, stay, &s), 0);
-    await(&s.entered);
-    assert_int_equal(pthread_create(&s.sweeper, NULL, sweep, &s), 0);
-    pause_ms(10);
+    hold_sweep(&s);
     struct weir_stats stats = {0};
     assert_int_equal(weir_stats(s.w, &stats), 0);
     assert_int_equal(weir_find_limit(s.w, "a"), s.limit);
@@ -119,9 +126,7 @@ static void p1_a_waiting_sweep_holds_up_nobody(void **state)
     assert_true(weir_allow(s.w, s.limit, weir_key_u64(s.w, 3), 1, s.now));
     assert_true(weir_allow(s.w, s.limit, weir_key_u64(s.w, 3), 1, s.now + LIMIT_LEAP));
     weir_sweep(s.w); /* who comes second goes his way */
-    weir_add_release(&s.leave, 1);
-    pthread_join(reader, NULL);
-    pthread_join(s.sweeper, NULL);
+    let_go(&s);
     weir_close(s.w);
 }
 
@@ -138,19 +143,13 @@ static void s5_an_origin_that_moves_during_a_sweep(void **state)
         s.now += LIMIT_LEAP;
         assert_true(weir_allow(s.w, s.limit, weir_key_u64(s.w, 2), 1, s.now));
     }
-    pthread_t reader;
-    assert_int_equal(pthread_create(&reader, NULL, stay, &s), 0);
-    await(&s.entered);
-    assert_int_equal(pthread_create(&s.sweeper, NULL, sweep, &s), 0);
-    pause_ms(10);
+    hold_sweep(&s);
     /* the last generation there is, with a debt of 100 days */
     s.now += LIMIT_LEAP;
     uint64_t debt = (uint64_t)100 * 86400 * 999999937;
     assert_int_equal(weir_charge(s.w, s.limit, s.key, debt, s.now), debt);
     struct weir_result owed = weir_peek(s.w, s.limit, s.key, 1, s.now);
-    weir_add_release(&s.leave, 1);
-    pthread_join(reader, NULL);
-    pthread_join(s.sweeper, NULL);
+    let_go(&s);
     add_limit(s.w, "b", weir_token_bucket(1, WEIR_SECOND, 1));
     assert_int_equal(__builtin_popcount(settings_of(&s)->generations), 1);
     assert_int_equal(weir_peek(s.w, s.limit, s.key, 1, s.now).wait, owed.wait);
@@ -170,15 +169,9 @@ static void s5_a_leap_that_is_taken_back_during_a_sweep(void **state)
     struct weir_result owed = weir_peek(s.w, s.limit, s.key, 1, s.now);
     /* n = 0 changes no key, but the limit's line */
     assert_int_equal(weir_decide(s.w, s.limit, s.key, 0, s.now + 3 * YEAR).verdict, WEIR_ALLOWED);
-    pthread_t reader;
-    assert_int_equal(pthread_create(&reader, NULL, stay, &s), 0);
-    await(&s.entered);
-    assert_int_equal(pthread_create(&s.sweeper, NULL, sweep, &s), 0);
-    pause_ms(10);
+    hold_sweep(&s);
     assert_int_equal(weir_decide(s.w, s.limit, s.key, 0, s.now).verdict, WEIR_DENIED);
-    weir_add_release(&s.leave, 1);
-    pthread_join(reader, NULL);
-    pthread_join(s.sweeper, NULL);
+    let_go(&s);
     weir_sweep(s.w);
     assert_int_equal(__builtin_popcount(settings_of(&s)->generations), 1);
     assert_int_equal(weir_peek(s.w, s.limit, s.key, 1, s.now).wait, owed.wait);
