@@ -6,7 +6,9 @@
 
 #include "rcu.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <search.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -78,6 +80,42 @@ static void add_refuses(void **state)
     assert_int_equal(weir_add_limit(w, "a", &good), 1);
     assert_int_equal(weir_add_limit(w, "b", &good), -ENOSPC);
     assert_int_equal(weir_add_limit(w, "a", &good), -EEXIST);
+    weir_close(w);
+}
+
+/* Stands in for libc's in the whole program: fails while `tree_is_full`. */
+static bool tree_is_full;
+
+void *tsearch(const void *key, void **root, __compar_fn_t compare)
+{
+    typedef void *(*function)(const void *, void **, __compar_fn_t);
+    function real;
+    void *symbol = dlsym(RTLD_NEXT, "tsearch");
+    memcpy(&real, &symbol, sizeof real);
+    if (tree_is_full) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return real(key, root, compare);
+}
+
+/* K28: an addition that fails half way leaves nothing behind, and nobody can have seen it. */
+static void k28_an_addition_without_memory_leaves_nothing(void **state)
+{
+    (void)state;
+    struct weir *w = open_engine(NULL);
+    struct weir_policy policy = weir_token_bucket(1, WEIR_SECOND, 1);
+    errno = 77;
+    tree_is_full = true;
+    assert_int_equal(weir_add_limit(w, "a", &policy), -ENOMEM);
+    tree_is_full = false;
+    assert_int_equal(errno, 77);
+    assert_int_equal(weir_next_limit(w, -1), -ENOENT);
+    assert_null(weir_limit_name(w, 0));
+    assert_int_equal(weir_find_limit(w, "a"), -ENOENT);
+    assert_false(weir_allow(w, 0, weir_key_text(w, "k"), 1, WEIR_SECOND));
+    assert_int_equal(weir_add_limit(w, "a", &policy), 0);
+    assert_true(weir_allow(w, 0, weir_key_text(w, "k"), 1, WEIR_SECOND));
     weir_close(w);
 }
 
@@ -266,6 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(open_refuses),
         cmocka_unit_test(add_refuses),
+        cmocka_unit_test(k28_an_addition_without_memory_leaves_nothing),
         cmocka_unit_test(limits_are_found),
         cmocka_unit_test(getters_refuse),
         cmocka_unit_test(errors_have_texts),
