@@ -57,6 +57,17 @@ static inline uint64_t weir_load_acquire(const struct weir_atomic_u64 *a)
     return __atomic_load_n(&a->value, __ATOMIC_ACQUIRE);
 }
 
+/* Returns what was there before. */
+static inline uint64_t weir_or_acq_rel(struct weir_atomic_u64 *a, uint64_t bits)
+{
+    return __atomic_fetch_or(&a->value, bits, __ATOMIC_ACQ_REL);
+}
+
+static inline uint64_t weir_and_relaxed(struct weir_atomic_u64 *a, uint64_t bits)
+{
+    return __atomic_fetch_and(&a->value, bits, __ATOMIC_RELAXED);
+}
+
 /* On failure *expected becomes what was there, loaded with acquire. Never fails spuriously. */
 static inline bool weir_cas_acq_rel(struct weir_atomic_u64 *a, uint64_t *expected, uint64_t desired)
 {
@@ -70,6 +81,14 @@ static inline void weir_max_relaxed(struct weir_atomic_u64 *a, uint64_t value)
     uint64_t seen = weir_load_relaxed(a);
     while (seen < value && !__atomic_compare_exchange_n(&a->value, &seen, value, true,
                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+}
+
+/* The same; who loads the value with acquire sees what came before it was raised. */
+static inline void weir_max_release(struct weir_atomic_u64 *a, uint64_t value)
+{
+    uint64_t seen = weir_load_relaxed(a);
+    while (seen < value && !__atomic_compare_exchange_n(&a->value, &seen, value, true,
+                                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {}
 }
 
 /* Pointers, of any object type: `slot` is a T ** whose target is only touched through these. */

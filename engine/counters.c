@@ -9,6 +9,7 @@
  *   thread ends:    owned -> orphan, or frees if closed
  *   engine closes:  orphan -> freed, owned -> closed
  *   thread starts:  orphan -> owned
+ *   process forks:  in the child, owned by a thread that is not there -> orphan
  *
  * Orders: a block's counts and its place in the set's list are published by the release of a push
  * or of an owner's end, and read after the acquire of a walk or of an adoption. Without them a new
@@ -27,19 +28,12 @@
 
 enum block_state { OWNED = 1, ORPHAN, CLOSED };
 
-struct block {
-    struct block *next_in_set;    /* atomic; never changes once the block is published */
-    struct block *next_of_thread; /* owner */
-    uint64_t set;                 /* serial number of the set */
+struct weir_counter_block {
+    struct weir_counter_block *next_in_set; /* atomic; never changes once the block is published */
+    struct weir_counter_block *next_of_thread; /* owner */
+    uint64_t set;                              /* serial number of the set */
     struct weir_atomic_u64 state;
     struct weir_counter_row rows[];
-};
-
-struct weir_counter_set {
-    struct block *blocks; /* atomic; newest first, only ever pushed to */
-    uint64_t serial;
-    unsigned rows;
-    struct weir_counter_row *shared; /* for threads without memory for a block */
 };
 
 static struct weir_atomic_u64 set_serials;
@@ -47,14 +41,10 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool key_made;
 
-/* What the thread used last: most threads use one engine. */
-static _Thread_local struct {
-    uint64_t set;
-    struct block *block;
-} cache __attribute__((tls_model("initial-exec")));
+_Thread_local struct weir_counter_cache weir_counters_cache;
 
 /* The thread lets go of a block. */
-static void release_block(struct block *b)
+static void release_block(struct weir_counter_block *b)
 {
     uint64_t state = OWNED;
     /* Release: the counts are there for the next owner, who acquires the orphan. */
@@ -64,10 +54,10 @@ static void release_block(struct block *b)
 
 static void thread_ends(void *blocks)
 {
-    struct block *b = blocks;
-    cache.set = 0;
+    struct weir_counter_block *b = blocks;
+    weir_counters_cache.set = 0;
     while (b != NULL) {
-        struct block *next = b->next_of_thread;
+        struct weir_counter_block *next = b->next_of_thread;
         release_block(b);
         b = next;
     }
@@ -80,7 +70,7 @@ static void make_key(void)
 
 static size_t block_bytes(const struct weir_counter_set *set)
 {
-    return sizeof(struct block) + set->rows * sizeof(struct weir_counter_row);
+    return sizeof(struct weir_counter_block) + set->rows * sizeof(struct weir_counter_row);
 }
 
 struct weir_counter_set *weir_counters_open(unsigned rows)
@@ -100,9 +90,9 @@ struct weir_counter_set *weir_counters_open(unsigned rows)
 
 void weir_counters_close(struct weir_counter_set *set)
 {
-    struct block *b = set->blocks;
+    struct weir_counter_block *b = set->blocks;
     while (b != NULL) {
-        struct block *next = b->next_in_set;
+        struct weir_counter_block *next = b->next_in_set;
         uint64_t state = OWNED;
         /* Acquire: an orphan's last owner is done with it. */
         if (!weir_cas_acq_rel(&b->state, &state, CLOSED))
@@ -114,9 +104,9 @@ void weir_counters_close(struct weir_counter_set *set)
 }
 
 /* A block of a thread that ended. */
-static struct block *adopt_block(struct weir_counter_set *set)
+static struct weir_counter_block *adopt_block(struct weir_counter_set *set)
 {
-    struct block *b = weir_pointer_load_acquire(&set->blocks);
+    struct weir_counter_block *b = weir_pointer_load_acquire(&set->blocks);
     for (; b != NULL; b = b->next_in_set) {
         uint64_t state = ORPHAN;
         if (weir_load_relaxed(&b->state) == ORPHAN && weir_cas_acq_rel(&b->state, &state, OWNED))
@@ -125,9 +115,9 @@ static struct block *adopt_block(struct weir_counter_set *set)
     return NULL;
 }
 
-static struct block *new_block(struct weir_counter_set *set)
+static struct weir_counter_block *new_block(struct weir_counter_set *set)
 {
-    struct block *b = calloc(1, block_bytes(set));
+    struct weir_counter_block *b = calloc(1, block_bytes(set));
     if (b == NULL)
         return NULL;
     b->set = set->serial;
@@ -139,11 +129,11 @@ static struct block *new_block(struct weir_counter_set *set)
 }
 
 /* The thread's list without the blocks whose engines are gone. */
-static struct block *without_closed(struct block *list)
+static struct weir_counter_block *without_closed(struct weir_counter_block *list)
 {
-    struct block **link = &list;
+    struct weir_counter_block **link = &list;
     while (*link != NULL) {
-        struct block *b = *link;
+        struct weir_counter_block *b = *link;
         if (weir_load_acquire(&b->state) == CLOSED) {
             *link = b->next_of_thread;
             free(b);
@@ -155,17 +145,17 @@ static struct block *without_closed(struct block *list)
 }
 
 /* The thread's block for the set: one that it has, an orphan, or a new one. NULL: no memory. */
-static struct block *find_block(struct weir_counter_set *set)
+static struct weir_counter_block *find_block(struct weir_counter_set *set)
 {
     pthread_once(&key_once, make_key);
     if (!key_made)
         return NULL;
-    struct block *list = pthread_getspecific(key);
-    for (struct block *b = list; b != NULL; b = b->next_of_thread) {
+    struct weir_counter_block *list = pthread_getspecific(key);
+    for (struct weir_counter_block *b = list; b != NULL; b = b->next_of_thread) {
         if (b->set == set->serial)
             return b;
     }
-    struct block *b = adopt_block(set);
+    struct weir_counter_block *b = adopt_block(set);
     if (b == NULL)
         b = new_block(set);
     list = without_closed(list);
@@ -178,43 +168,48 @@ static struct block *find_block(struct weir_counter_set *set)
     return b;
 }
 
-/* A thread's first call on this engine, or its first after one on another. */
-static __attribute__((noinline)) struct weir_counter_row *first_rows(struct weir_counter_set *set,
-                                                                     bool *shared)
+struct weir_counter_row *weir_counters_find(struct weir_counter_set *set, bool *shared)
 {
     int saved = errno;
-    struct block *b = find_block(set);
+    struct weir_counter_block *b = find_block(set);
     errno = saved; /* the caller's */
     if (b == NULL) {
         *shared = true;
         return set->shared;
     }
-    cache.set = set->serial;
-    cache.block = b;
+    weir_counters_cache.set = set->serial;
+    weir_counters_cache.rows = b->rows;
     return b->rows;
 }
 
-struct weir_counter_row *weir_counters_rows(struct weir_counter_set *set, bool *shared)
+static bool is_mine(const struct weir_counter_block *block)
 {
-    *shared = false;
-    if (__builtin_expect(cache.set == set->serial, 1))
-        return cache.block->rows;
-    return first_rows(set, shared);
+    const struct weir_counter_block *b = pthread_getspecific(key);
+    while (b != NULL && b != block)
+        b = b->next_of_thread;
+    return b != NULL;
+}
+
+void weir_counters_after_fork(struct weir_counter_set *set)
+{
+    struct weir_counter_block *b = weir_pointer_load_acquire(&set->blocks);
+    for (; b != NULL; b = b->next_in_set) {
+        if (weir_load_relaxed(&b->state) == OWNED && !is_mine(b))
+            release_block(b);
+    }
 }
 
 static void add_row(const struct weir_counter_row *row, struct weir_counter_sums *sums)
 {
-    sums->allowed += weir_load_relaxed(&row->allowed);
-    sums->denied += weir_load_relaxed(&row->denied);
-    sums->never += weir_load_relaxed(&row->never);
-    sums->overflow += weir_load_relaxed(&row->overflow);
+    for (int i = 0; i < WEIR_COUNTERS; i++)
+        sums->of[i] += weir_load_relaxed(&row->of[i]);
 }
 
 void weir_counters_sum(const struct weir_counter_set *set, unsigned row,
                        struct weir_counter_sums *sums)
 {
     add_row(&set->shared[row], sums);
-    const struct block *b = weir_pointer_load_acquire(&set->blocks);
+    const struct weir_counter_block *b = weir_pointer_load_acquire(&set->blocks);
     for (; b != NULL; b = b->next_in_set)
         add_row(&b->rows[row], sums);
 }
@@ -222,7 +217,7 @@ void weir_counters_sum(const struct weir_counter_set *set, unsigned row,
 size_t weir_counters_bytes(const struct weir_counter_set *set)
 {
     size_t bytes = sizeof *set + set->rows * sizeof *set->shared;
-    const struct block *b = weir_pointer_load_acquire(&set->blocks);
+    const struct weir_counter_block *b = weir_pointer_load_acquire(&set->blocks);
     for (; b != NULL; b = b->next_in_set)
         bytes += block_bytes(set);
     return bytes;

@@ -5,7 +5,9 @@
 #include "limiter.h"
 
 #include "check.h"
+#include "fork.h"
 #include "rcu.h"
+#include "table/reclaim.h"
 
 #include <errno.h>
 #include <search.h>
@@ -82,7 +84,15 @@ static int make_parts(struct weir *w, const struct weir_options *o)
     if (w->limits == NULL || w->counters == NULL)
         return -ENOMEM;
     memset(w->limits, 0, bytes);
-    return weir_table_init(&w->table, o->max_keys, bits_for(o->max_limits));
+    return weir_table_init(&w->table, o->max_keys, bits_for(o->max_limits), o->stale_max);
+}
+
+static void free_parts(struct weir *w)
+{
+    if (w->counters != NULL)
+        weir_counters_close(w->counters);
+    free(w->limits);
+    free(w);
 }
 
 static int make_engine(const struct weir_options *o, struct weir **out)
@@ -96,14 +106,17 @@ static int make_engine(const struct weir_options *o, struct weir **out)
     w->stale_max = o->stale_max;
     int error = make_parts(w, o);
     if (error != 0) {
-        if (w->counters != NULL)
-            weir_counters_close(w->counters);
-        free(w->limits);
-        free(w);
+        free_parts(w);
         return error;
     }
     pthread_mutex_init(&w->lock, NULL); /* cannot fail for a default mutex on Linux */
     pthread_mutex_init(&w->sweeping, NULL);
+    error = weir_fork_watch(w);
+    if (error != 0) {
+        weir_table_free(&w->table);
+        free_parts(w);
+        return error;
+    }
     *out = w;
     return 0;
 }
@@ -127,20 +140,42 @@ static void keep(void *limit)
     (void)limit; /* the tree's nodes point into the array of limits */
 }
 
+/*
+ * In a child of fork the calls that vanished are under way for ever. What they have counted ahead
+ * may never come, and of the blocks of their own mappings only those in the table can be found.
+ */
+static void forget_vanished(struct weir *w)
+{
+    uint64_t own = 0;
+    for (uint64_t i = 0; i < w->table.shards; i++) {
+        uint64_t packed = weir_load_acquire(&w->table.words[i]); /* pairs with its publication */
+        while (packed != 0) {
+            const struct weir_array *a = weir_packed_array(packed);
+            own += a->own_mapping != 0;
+            packed = weir_load_acquire(&a->next); /* pairs with its publication */
+        }
+    }
+    weir_store_relaxed(&w->table.arena.own, own);
+}
+
 void weir_close(struct weir *w)
 {
     if (w == NULL)
         return;
-    weir_assert(weir_table_is_valid(&w->table));
+    int saved = errno;
+    weir_fork_unwatch(w);
+    weir_assert(w->inherited || weir_table_is_valid(&w->table));
+    weir_retire_wait(&w->table);
+    if (w->inherited)
+        forget_vanished(w);
     tdestroy(w->names, keep);
     for (unsigned i = 0; i < w->limits_used; i++)
-        weir_settings_free(&w->limits[i]);
-    weir_counters_close(w->counters);
+        weir_settings_free(&w->limits[i], w->limits[i].settings);
     weir_table_free(&w->table);
     pthread_mutex_destroy(&w->lock);
     pthread_mutex_destroy(&w->sweeping);
-    free(w->limits);
-    free(w);
+    free_parts(w);
+    errno = saved;
 }
 
 int weir_thread_ready(void)

@@ -2,10 +2,12 @@
 /*
  * The limiter inside: an engine's parts, and what its files offer each other.
  *
- *   engine.c    opening and closing           limits.c    adding and finding limits
- *   decide.c    every call on a key           origin.c    settings with an origin
- *   sweep.c     freeing of generations        key.c       hashing
+ *   engine.c    opening and closing           limits.c    adding, finding, removing limits
+ *   decide.c    every call on a key           place.c     a key's place in the table
+ *   origin.c    settings with an origin       sweep.c     freeing of generations
+ *   trim.c      returning memory              key.c       hashing
  *   counters.c  statistics per thread         stats.c     their sums
+ *   fork.c      what a child of fork finds
  */
 #ifndef WEIR_LIMITER_H
 #define WEIR_LIMITER_H
@@ -24,15 +26,34 @@
 /* The name spaces of keys: each hashes with a secret of its own. */
 enum weir_key_space { WEIR_SPACE_BYTES, WEIR_SPACE_U64, WEIR_SPACE_ADDRESS, WEIR_KEY_SPACES };
 
-/* One limit. Unused while settings is NULL; an id, once used, stays. */
+/*
+ * One limit id.
+ *
+ *              weir_add_limit       weir_remove_limit         two grace periods
+ *   free ---------------------> open ---------------> closing ----------------> free
+ *   settings   NULL             those in use          NULL                      NULL
+ *   closing    NULL             NULL                  the last ones             NULL
+ *   used       false            true                  true                      false
+ *
+ * Calls load `settings` in their read section and are refused when there are none. Who reads words
+ * otherwise takes weir_limit_settings. The table may still hold words of a free id, of the
+ * generations in `taken`; to moves and to who uses the id later they are "never used".
+ */
 struct weir_limit {
     struct weir_settings *settings; /* atomic */
+    struct weir_settings *closing;  /* atomic */
     struct weir_settings *spare;    /* atomic; for the next origin, so that it need not allocate */
     struct weir_settings *retired;  /* sweeping; replaced by a sweep, freed by the next one */
+    struct weir_settings *target;   /* sweeping; what a sweep re-bases older words on, or NULL */
     struct weir_atomic_u64 origins;
+    uint32_t taken; /* lock; a bit per generation that a word of the free id may have */
+    uint32_t swept; /* sweeping; generations of a free id that a sweep turns into one */
+    uint8_t into;   /* sweeping; that one */
+    bool used;      /* lock; not free */
     char name[WEIR_NAME_MAX + 1];
-    /* alone on its line: it is written by every call whose key has no place */
+    /* not beside what every call reads: it is written by every call whose key has no place */
     WEIR_ALIGN_LINE struct weir_atomic_u64 overflow;
+    struct weir_counter_sums before; /* lock; what had been counted when the limit was added */
 };
 
 struct weir {
@@ -42,15 +63,20 @@ struct weir {
     enum weir_when_full when_full;
     weir_ns stale_max;
     struct weir_counter_set *counters;
-    pthread_mutex_t lock;     /* adding of limits, statistics; never taken by a decision */
-    pthread_mutex_t sweeping; /* a sweep, which may wait; nothing else is kept waiting for it */
-    void *names;              /* lock; a tree of limits by name (tsearch) */
-    unsigned limits_used;     /* lock; ids below it are in use */
+    pthread_mutex_t sweeping; /* a sweep or a removal, which wait; no decision waits for it */
+    pthread_mutex_t lock;     /* limits and statistics; inside sweeping; never held for long */
+    void *names;              /* lock; a tree of open limits by name (tsearch) */
+    unsigned limits_used;     /* lock; ids from it on were never used */
+    unsigned first_free;      /* lock; ids below it are used */
+    unsigned closing;         /* lock; limits that are closing */
     struct weir_atomic_u64 origins; /* moved since the last sweep, over all limits */
+    struct weir *next, **link;      /* fork.c */
+    bool inherited;                 /* this is a child's copy: calls under way have vanished */
     uint8_t secrets[WEIR_KEY_SPACES][WEIR_SECRET_SIZE];
 };
 
-/* The limit of an id, or NULL. The id may be anything. Acquire: pairs with the publication of the
+/* The limit of an id, or NULL: it is not open. The id may be anything. A limit that was found may
+   be closing the next moment, and has no settings then. Acquire: pairs with the publication of the
    settings, so that the name is there too. */
 static inline struct weir_limit *weir_limit_at(const struct weir *w, int limit)
 {
@@ -58,6 +84,17 @@ static inline struct weir_limit *weir_limit_at(const struct weir *w, int limit)
         return NULL;
     struct weir_limit *l = &w->limits[limit];
     return weir_pointer_load_acquire(&l->settings) != NULL ? l : NULL;
+}
+
+/*
+ * The newest settings that words of an id are to be read by; NULL: all are "never used". Not NULL
+ * to calls that have had settings of the limit in the same read section. Acquire: pairs with their
+ * publication; and with the closing, so that who finds none in use finds the last ones.
+ */
+static inline struct weir_settings *weir_limit_settings(const struct weir_limit *l)
+{
+    struct weir_settings *s = weir_pointer_load_acquire(&l->settings);
+    return s != NULL ? s : weir_pointer_load_acquire(&l->closing);
 }
 
 /* The lock is no part of an engine's value. */
@@ -70,6 +107,11 @@ static inline pthread_mutex_t *weir_lock_of(const struct weir *w)
 
 /* One secret per name space of keys, out of the one that an engine is opened with. */
 void weir_key_secrets(struct weir *w, const uint8_t secret[WEIR_SECRET_SIZE]);
+
+/* ---- stats.c ---- */
+
+/* lock; what has been counted of a limit, without earlier limits of its id. */
+void weir_limit_counts(const struct weir *w, unsigned id, struct weir_counter_sums *sums);
 
 /* ---- origin.c ---- */
 
@@ -86,17 +128,26 @@ bool weir_settings_is_valid(const struct weir_settings *s);
 int weir_settings_make(const struct weir_policy *policy, uint64_t serial,
                        struct weir_settings **settings, struct weir_settings **spare);
 
+/* Before first settings are published: words of the id may have these generations, not all 31, and
+   mean nothing to them. */
+void weir_settings_avoid(struct weir_settings *s, uint32_t taken);
+
+/* The first generation that is not among those taken, after `last`; 0 when all are. */
+uint32_t weir_generation_free(uint32_t taken, uint32_t last);
+
 /* Frees an object and its predecessors. */
 void weir_settings_free_chain(struct weir_settings *s);
 
-/* Frees all settings of a limit; no other call may run. */
-void weir_settings_free(struct weir_limit *l);
+/* Frees `settings` with their predecessors, and what else the limit holds of settings; nobody may
+   use any of it. */
+void weir_settings_free(struct weir_limit *l, struct weir_settings *settings);
 
 /*
  * Settings under which `now` can be told, and where it is: `s`, newer ones, or ones with a new
  * origin published here. Inside a read section. Where there is no generation or no memory for a
- * new origin, `now` counts as the nearer end of the line. NULL: the limit has no origin yet, there
- * is no memory for one, and the thread that took the spare for it does not come forward.
+ * new origin, or the limit is being removed, `now` counts as the nearer end of the line. NULL: the
+ * limit has no origin yet, and is being removed, or there is no memory for one and the thread that
+ * took the spare for it does not come forward.
  */
 const struct weir_settings *weir_settings_settle(struct weir *w, struct weir_limit *l,
                                                  const struct weir_settings *s, weir_ns now,
@@ -112,16 +163,22 @@ const struct weir_settings *weir_settings_aside(const struct weir *w, const stru
 
 /* ---- sweep.c ---- */
 
-/* A limit is swept when it has used up so many of its 31 generations since the last sweep. */
+/* So many of a limit's 31 generations may be used up before adding a limit sweeps it. */
 #define WEIR_SWEEP_AT 8
 
+/* So many have to be free for an id to be used again. */
+#define WEIR_FREE_TO_REUSE 8
+
 /*
- * Re-bases every word of an older generation on its limit's newest settings and frees the
- * generations, without changing an answer to a clock that is less than stale_max behind. Limits
- * that have used less than WEIR_SWEEP_AT generations are left alone. Waits for grace periods: not
- * from inside a read section, nor with the lock. All else goes on meanwhile. Returns at once when
- * another thread is sweeping.
+ * Re-bases every word of an older generation on its limit's newest settings, makes those of removed
+ * limits words of one generation, and frees the others, without changing an answer to a clock that
+ * is less than stale_max behind. Ids that have used fewer generations than that are left alone.
+ * Waits for grace periods: not from inside a read section, nor with the lock. All else goes on
+ * meanwhile. Returns at once when another thread is sweeping or removing a limit.
  */
-void weir_sweep(struct weir *w);
+void weir_sweep(struct weir *w, unsigned generations);
+
+/* The same, but waits for the other thread and then sweeps. */
+void weir_sweep_wait(struct weir *w, unsigned generations);
 
 #endif

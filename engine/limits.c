@@ -1,9 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits by id and by name.
+ * Limits by id and by name: adding, finding, removing.
  *
  * Adding takes the engine's lock and publishes the limit's settings last, with release: who gets
  * the id from weir_add_limit or weir_find_limit, or sees the settings, finds the rest of it.
+ *
+ * Removing goes through all the states of an id (limiter.h):
+ *   1  the name is taken away, and the settings from calls to come, but not from moves
+ *   2  a grace period: calls under way have ended; nobody decides by the settings any more
+ *   3  the settings are taken away from moves: they leave the limit's words behind as never used
+ *   4  a grace period: moves that judge by the settings have ended; the settings are freed, and the
+ *      generations of words that the table may still hold are noted down
+ *   5  the id is free; its next settings start with a generation that none of these words has
+ *
+ * Guarantees (S, O and P numbered as in the README)
+ *   S1  The calls on a removed limit admit together what they would have without its removal: its
+ *       words are kept, and moved, until the last of them has ended (2).
+ *   O3  A later limit never reads a word of an earlier one as its own (5): nobody writes words of
+ *       the earlier one's generations any more (2, 4), and a generation is given out again only
+ *       after a sweep has found all words that have it (sweep.c).
+ *   P1  No decision waits. Who removes, waits: for calls under way, and for a sweep or another
+ *       removal, which keep `sweeping` throughout. So at a fork no removal is half done.
+ *
+ * Not guaranteed: the memory of what the limit's keys held, before their shards are compacted: it
+ * counts as idle there.
  */
 #include "limiter.h"
 
@@ -33,7 +53,31 @@ static int check_name(const char *name)
 /* Of policies, over all engines: a reservation of one is none of another. */
 static struct weir_atomic_u64 serials;
 
-/* The lock is held; the name is valid. */
+/* lock; the lowest free id, or max_limits. */
+static unsigned lowest_free(struct weir *w)
+{
+    while (w->first_free < w->max_limits && w->limits[w->first_free].used)
+        w->first_free++;
+    return w->first_free;
+}
+
+/* lock; makes a free id one in use. */
+static void open_limit(struct weir *w, struct weir_limit *l, struct weir_settings *settings,
+                       struct weir_settings *spare)
+{
+    unsigned id = (unsigned)(l - w->limits);
+    memset(&l->before, 0, sizeof l->before);
+    weir_counters_sum(w->counters, id, &l->before);
+    l->used = true;
+    if (w->limits_used <= id)
+        w->limits_used = id + 1;
+    weir_pointer_store_release(&l->spare, spare); /* origin.c, take_spare */
+    /* Release: pairs with weir_limit_at; name and spare are there for who sees the settings. */
+    weir_pointer_store_release(&l->settings, settings);
+}
+
+/* The lock is held; the name is valid. -EAGAIN: an id is there, but takes a sweep or the end of a
+   removal first. */
 static int add_locked(struct weir *w, const char *name, const struct weir_policy *policy)
 {
     struct weir_settings *settings;
@@ -42,12 +86,16 @@ static int add_locked(struct weir *w, const char *name, const struct weir_policy
     strcpy(wanted.name, name);
     if (tfind(&wanted, &w->names, by_name) != NULL)
         return -EEXIST;
-    if (w->limits_used == w->max_limits)
-        return -ENOSPC;
+    unsigned id = lowest_free(w);
+    if (id == w->max_limits)
+        return w->closing != 0 ? -EAGAIN : -ENOSPC;
+    struct weir_limit *l = &w->limits[id];
+    if (__builtin_popcount(l->taken) > WEIR_GENERATIONS - WEIR_FREE_TO_REUSE)
+        return -EAGAIN;
     int error = weir_settings_make(policy, weir_add_relaxed(&serials, 1) + 1, &settings, &spare);
     if (error != 0)
         return error;
-    struct weir_limit *l = &w->limits[w->limits_used];
+    weir_settings_avoid(settings, l->taken);
     strcpy(l->name, name);
     if (tsearch(l, &w->names, by_name) == NULL) {
         l->name[0] = '\0';
@@ -55,10 +103,8 @@ static int add_locked(struct weir *w, const char *name, const struct weir_policy
         free(spare);
         return -ENOMEM;
     }
-    l->spare = spare;
-    /* Release: pairs with weir_limit_at; name and spare are there for who sees the settings. */
-    weir_pointer_store_release(&l->settings, settings);
-    return (int)w->limits_used++;
+    open_limit(w, l, settings, spare);
+    return (int)id;
 }
 
 int weir_add_limit(struct weir *w, const char *name, const struct weir_policy *policy)
@@ -69,14 +115,77 @@ int weir_add_limit(struct weir *w, const char *name, const struct weir_policy *p
     if (id != 0)
         return id;
     int saved = errno;
-    pthread_mutex_lock(&w->lock);
-    id = add_locked(w, name, policy);
-    pthread_mutex_unlock(&w->lock);
+    for (;;) {
+        pthread_mutex_lock(&w->lock);
+        id = add_locked(w, name, policy);
+        pthread_mutex_unlock(&w->lock);
+        if (id != -EAGAIN)
+            break;
+        weir_sweep_wait(w, WEIR_SWEEP_AT);
+    }
     if (weir_load_relaxed(&w->origins) >= WEIR_SWEEP_AT)
-        weir_sweep(w);
+        weir_sweep(w, WEIR_SWEEP_AT);
     errno = saved;
     return id;
 }
+
+/* ---- removing ---- */
+
+/* sweeping; step 1. NULL: there is no such limit. */
+static struct weir_limit *close_limit(struct weir *w, int limit)
+{
+    pthread_mutex_lock(&w->lock);
+    struct weir_limit *l = weir_limit_at(w, limit);
+    if (l != NULL) {
+        struct weir_settings *last = weir_pointer_load_acquire(&l->settings); /* origin.c, O2 */
+        tdelete(l, &w->names, by_name);
+        /* Release: pairs with weir_limit_settings. Again if a call has moved the origin meanwhile.
+         */
+        do
+            weir_pointer_store_release(&l->closing, last);
+        while (!weir_pointer_cas_acq_rel(&l->settings, &last, NULL));
+        w->closing++;
+    }
+    pthread_mutex_unlock(&w->lock);
+    return l;
+}
+
+/* sweeping; steps 2 to 5. */
+static void free_limit(struct weir *w, struct weir_limit *l)
+{
+    weir_grace_period();
+    struct weir_settings *last = weir_pointer_exchange_acq_rel(&l->closing, NULL);
+    weir_store_relaxed(&l->overflow, 0); /* nobody's now: the one word that is not in the table */
+    weir_grace_period();
+    uint32_t taken = last->generations;
+    weir_settings_free(l, last);
+
+    pthread_mutex_lock(&w->lock);
+    unsigned id = (unsigned)(l - w->limits);
+    l->taken = taken;
+    l->used = false;
+    if (id < w->first_free)
+        w->first_free = id;
+    w->closing--;
+    pthread_mutex_unlock(&w->lock);
+}
+
+int weir_remove_limit(struct weir *w, int limit, weir_ns now)
+{
+    (void)now; /* nothing of a bucket ends by time */
+    if (w == NULL)
+        return -EINVAL;
+    int saved = errno;
+    pthread_mutex_lock(&w->sweeping);
+    struct weir_limit *l = close_limit(w, limit);
+    if (l != NULL)
+        free_limit(w, l);
+    pthread_mutex_unlock(&w->sweeping);
+    errno = saved;
+    return l != NULL ? 0 : -ENOENT;
+}
+
+/* ---- finding ---- */
 
 int weir_find_limit(const struct weir *w, const char *name)
 {
@@ -99,15 +208,15 @@ int weir_get_limit(const struct weir *w, int limit, struct weir_policy *out)
 {
     if (w == NULL || out == NULL)
         return -EINVAL;
-    const struct weir_limit *l = weir_limit_at(w, limit);
-    if (l == NULL)
+    if ((unsigned)limit >= w->max_limits)
         return -ENOENT;
     weir_read_begin();
     /* Acquire: pairs with the publication of the settings; the section keeps them. */
-    const struct weir_settings *s = weir_pointer_load_acquire(&l->settings);
-    *out = s->meter.policy;
+    const struct weir_settings *s = weir_pointer_load_acquire(&w->limits[limit].settings);
+    if (s != NULL)
+        *out = s->meter.policy;
     weir_read_end();
-    return 0;
+    return s != NULL ? 0 : -ENOENT;
 }
 
 const char *weir_limit_name(const struct weir *w, int limit)

@@ -17,7 +17,7 @@
  *       not due.
  *
  * Not guaranteed: a limit's very first call when there is no memory and another thread has taken
- * the spare for it and stopped. That call is INVALID.
+ * the spare for it and stopped, or when the limit is removed meanwhile. That call is INVALID.
  */
 #include "limiter.h"
 
@@ -41,6 +41,35 @@ struct weir_settings *weir_settings_allocate(void)
     return s;
 }
 
+uint32_t weir_generation_free(uint32_t taken, uint32_t last)
+{
+    for (uint32_t i = 0; i < WEIR_GENERATIONS; i++) {
+        uint32_t generation = (last + i) % WEIR_GENERATIONS + 1;
+        if ((taken & (uint32_t)1 << generation) == 0)
+            return generation;
+    }
+    return 0;
+}
+
+/* A generation that no word may have; 0 when all are taken. */
+static uint32_t free_generation(const struct weir_settings *s)
+{
+    return weir_generation_free(s->generations, s->generation);
+}
+
+static bool is_anchored(const struct weir_settings *s)
+{
+    return s->generation != 0;
+}
+
+static void set_generation(struct weir_settings *s, uint32_t generation)
+{
+    s->meter.mark = weir_word_mark(generation);
+    s->generation = generation;
+    s->generations |= (uint32_t)1 << generation;
+    weir_assert(weir_settings_is_valid(s));
+}
+
 /* The first object of a limit: unanchored, unless time does not matter to it. */
 static void start_settings(struct weir_settings *s, const struct weir_meter *meter, uint64_t serial)
 {
@@ -51,10 +80,15 @@ static void start_settings(struct weir_settings *s, const struct weir_meter *met
     s->serial = serial;
     if (meter->units == 0) {
         weir_algorithm_start(&s->meter, 0, WEIR_BUCKET_LINE_MAX);
-        s->meter.mark = weir_word_mark(1);
-        s->generation = 1;
-        s->generations = 1U << 1;
+        set_generation(s, 1);
     }
+}
+
+void weir_settings_avoid(struct weir_settings *s, uint32_t taken)
+{
+    s->generations = taken;
+    if (is_anchored(s))
+        set_generation(s, weir_generation_free(taken, 0));
 }
 
 int weir_settings_make(const struct weir_policy *policy, uint64_t serial,
@@ -79,7 +113,7 @@ int weir_settings_make(const struct weir_policy *policy, uint64_t serial,
 bool weir_settings_is_valid(const struct weir_settings *s)
 {
     const struct weir_settings *previous = weir_pointer_load_acquire(&s->previous);
-    if (s->generation > WEIR_GENERATIONS || (s->generation == 0) != (s->generations == 0))
+    if (s->generation > WEIR_GENERATIONS || (s->generations & 1) != 0)
         return false;
     if (s->generation != 0 && ((s->generations >> s->generation & 1) == 0 ||
                                s->meter.mark != weir_word_mark(s->generation)))
@@ -87,11 +121,6 @@ bool weir_settings_is_valid(const struct weir_settings *s)
     return previous == NULL ||
            (previous->serial == s->serial && (previous->generations & ~s->generations) == 0 &&
             previous->generation != s->generation);
-}
-
-static bool is_anchored(const struct weir_settings *s)
-{
-    return s->generation != 0;
 }
 
 /* The same settings, all but `previous`, which a sweep may be cutting in `from`. */
@@ -104,17 +133,6 @@ void weir_settings_copy(struct weir_settings *to, const struct weir_settings *fr
     to->generation = from->generation;
     to->generations = from->generations;
     to->previous = NULL;
-}
-
-/* A generation that no word may have, after the one of `s`; 0 when all are taken. */
-static uint32_t free_generation(const struct weir_settings *s)
-{
-    for (uint32_t i = 0; i < WEIR_GENERATIONS; i++) {
-        uint32_t generation = (s->generation + i) % WEIR_GENERATIONS + 1;
-        if ((s->generations & (uint32_t)1 << generation) == 0)
-            return generation;
-    }
-    return 0;
 }
 
 /* The limit's spare, or a new object; NULL: no memory. Acquire: pairs with whoever put it by, who
@@ -133,7 +151,8 @@ static void give_spare(struct weir_limit *l, struct weir_settings *spare)
         free(spare);
 }
 
-/* Publishes settings with an origin for `now` after `s`. Returns what is published now. */
+/* Publishes settings with an origin for `now` after `s`. Returns what is published now; NULL: the
+   limit is being removed. */
 static const struct weir_settings *publish_origin(struct weir *w, struct weir_limit *l,
                                                   const struct weir_settings *s, weir_ns now)
 {
@@ -147,11 +166,8 @@ static const struct weir_settings *publish_origin(struct weir *w, struct weir_li
         give_spare(l, fresh);
         return s;
     }
-    fresh->meter.mark = weir_word_mark(generation);
-    fresh->generation = generation;
-    fresh->generations = s->generations | (uint32_t)1 << generation;
     fresh->previous = (struct weir_settings *)(uintptr_t)s;
-    weir_assert(weir_settings_is_valid(fresh));
+    set_generation(fresh, generation);
     struct weir_settings *current = fresh->previous;
     if (!weir_pointer_cas_acq_rel(&l->settings, &current, fresh)) { /* O2 */
         give_spare(l, fresh);
@@ -172,10 +188,10 @@ const struct weir_settings *weir_settings_settle(struct weir *w, struct weir_lim
     now = weir_now_clamped(now);
     while (!weir_algorithm_instant(&s->meter, now, at) &&
            (!is_anchored(s) || weir_algorithm_needs_origin(&s->meter, now, w->stale_max))) {
-        const struct weir_settings *next = weir_pointer_load_acquire(&l->settings); /* O2 */
+        const struct weir_settings *next = weir_limit_settings(l); /* O2 */
         if (next == s)
             next = publish_origin(w, l, s, now);
-        if (next == s && (is_anchored(s) || waits == FIRST_ORIGIN_WAITS))
+        if (next == NULL || (next == s && (is_anchored(s) || waits == FIRST_ORIGIN_WAITS)))
             break;
         if (next == s)
             weir_pause(&waits);
@@ -217,9 +233,11 @@ void weir_settings_free_chain(struct weir_settings *s)
     }
 }
 
-void weir_settings_free(struct weir_limit *l)
+void weir_settings_free(struct weir_limit *l, struct weir_settings *settings)
 {
-    weir_settings_free_chain(l->settings);
+    weir_settings_free_chain(settings);
     weir_settings_free_chain(l->retired);
     free(l->spare);
+    l->retired = NULL;
+    l->spare = NULL;
 }

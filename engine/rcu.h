@@ -13,6 +13,9 @@
 #ifndef WEIR_RCU_H
 #define WEIR_RCU_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #if defined(__SANITIZE_THREAD__)
 #define WEIR_THREAD_SANITIZER 1
 #elif defined(__has_feature)
@@ -36,6 +39,7 @@
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #pragma GCC diagnostic ignored "-Wshadow"
+#include <urcu/tls-compat.h>
 #include <urcu/urcu-bp.h>
 #pragma GCC diagnostic pop
 
@@ -44,14 +48,18 @@
 #define WEIR_GRACE_ANCHOR ((void *)&urcu_bp_synchronize_rcu)
 #endif
 
-/* Registers the calling thread, as its first section would. */
-static inline void weir_read_register(void)
-{
-    urcu_bp_register_thread();
-}
+/* Not NULL: the calling thread is registered. liburcu exports it for its inlined read side. */
+struct urcu_bp_reader;
+extern DECLARE_URCU_TLS(struct urcu_bp_reader *, urcu_bp_reader);
+
+/* Registers the calling thread, as liburcu does in a first section, but errno stays, and not in the
+   middle of a fork: table/reclaim.c. */
+void weir_read_register(void);
 
 static inline void weir_read_begin(void)
 {
+    if (__builtin_expect(URCU_TLS(urcu_bp_reader) == NULL, 0))
+        weir_read_register();
     urcu_bp_read_lock();
 }
 
@@ -63,13 +71,63 @@ static inline void weir_read_end(void)
     urcu_bp_read_unlock();
 }
 
+/*
+ * The same pair for threads that are registered, on kernels that have membarrier: true, and *mark
+ * is for the end. It is liburcu's own read side with fewer memory accesses: on the path of a
+ * decision they are what bounds how many decisions a processor works on at once. False: no section
+ * was entered.
+ */
+#if defined(WEIR_RCU_OUTSIDE)
+typedef int weir_read_mark;
+static inline bool weir_read_begin_quickly(weir_read_mark *mark)
+{
+    *mark = 0;
+    weir_read_begin();
+    return true;
+}
+
+static inline void weir_read_end_quickly(weir_read_mark mark)
+{
+    (void)mark;
+    weir_read_end();
+}
+#else
+typedef struct urcu_bp_reader *weir_read_mark;
+static inline bool weir_read_begin_quickly(weir_read_mark *mark)
+{
+    struct urcu_bp_reader *reader = URCU_TLS(urcu_bp_reader);
+    if (__builtin_expect(reader == NULL || !urcu_bp_has_sys_membarrier, 0))
+        return false;
+    unsigned long outer = reader->ctr;
+    unsigned long inner = CMM_LOAD_SHARED(urcu_bp_gp.ctr);
+    if ((outer & URCU_BP_GP_CTR_NEST_MASK) != 0)
+        inner = outer + URCU_BP_GP_COUNT;
+    _CMM_STORE_SHARED(reader->ctr, inner);
+    cmm_barrier(); /* pairs with the membarrier of a grace period */
+    *mark = reader;
+    return true;
+}
+
+static inline void weir_read_end_quickly(weir_read_mark mark)
+{
+    cmm_barrier(); /* the same */
+    _CMM_STORE_SHARED(mark->ctr, mark->ctr - URCU_BP_GP_COUNT);
+}
+#endif
+
+/* Says that all sections of the time have ended: after a grace period that liburcu waited for. */
+static inline void weir_grace_period_passed(void)
+{
+#ifdef WEIR_THREAD_SANITIZER
+    __tsan_acquire(WEIR_GRACE_ANCHOR);
+#endif
+}
+
 /* Waits until every section that runs now has ended. Not from inside one. */
 static inline void weir_grace_period(void)
 {
     urcu_bp_synchronize_rcu();
-#ifdef WEIR_THREAD_SANITIZER
-    __tsan_acquire(WEIR_GRACE_ANCHOR);
-#endif
+    weir_grace_period_passed();
 }
 
 #endif

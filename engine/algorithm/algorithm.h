@@ -78,6 +78,29 @@ static inline void weir_algorithm_instant_clamped(const struct weir_meter *m, we
 #undef EACH
 }
 
+/* For meters that say they are plain: see weir_bucket_plain_instant. */
+static inline bool weir_algorithm_plain_instant(const struct weir_meter *m, weir_ns now,
+                                                struct weir_instant *at)
+{
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        return prefix##_plain_instant(m, now, at);
+    WEIR_BY_KIND(m, EACH)
+#undef EACH
+}
+
+/* The quick form of a decision: see weir_bucket_grant. */
+static inline __attribute__((always_inline)) bool weir_algorithm_grant(
+    const struct weir_meter *m, uint64_t n, const struct weir_instant *at, bool plain,
+    uint64_t *payload, struct weir_result *result)
+{
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        return prefix##_grant(m, n, at, plain, payload, result);
+    WEIR_BY_KIND(m, EACH)
+#undef EACH
+}
+
 /* Always inlined: the verb is a constant in each caller, so that the dispatch on it folds away. */
 static inline __attribute__((always_inline)) struct weir_step weir_algorithm_step(
     const struct weir_meter *m, uint64_t payload, const struct weir_operation *op,
@@ -98,6 +121,17 @@ static inline void weir_algorithm_describe(const struct weir_meter *m, uint64_t 
     case which:                                                                                    \
         prefix##_describe(m, payload, at, result);                                                 \
         return;
+    WEIR_BY_KIND(m, EACH)
+#undef EACH
+}
+
+/* Whether a key with this payload is as one never used, from this instant on. */
+static inline bool weir_algorithm_is_idle(const struct weir_meter *m, uint64_t payload,
+                                          const struct weir_instant *at)
+{
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        return prefix##_is_idle(m, payload, at);
     WEIR_BY_KIND(m, EACH)
 #undef EACH
 }

@@ -87,6 +87,12 @@ static inline uint64_t weir_scale_divide(uint64_t x, const struct weir_ratio *di
     return (uint64_t)((weir_u128)(x << divisor->left) * divisor->m >> 64) >> divisor->right;
 }
 
+/* With it, for q of 2 and more, the same is weir_scale_high(x, divisor.m) >> divisor.right. */
+static inline uint64_t weir_scale_high(uint64_t a, uint64_t b)
+{
+    return (uint64_t)((weir_u128)a * b >> 64);
+}
+
 /* floor(x * p / q), where that is below 2^63. */
 static inline uint64_t weir_scale_down(uint64_t x, const struct weir_ratio *r)
 {

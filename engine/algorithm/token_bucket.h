@@ -112,8 +112,9 @@ static inline int weir_bucket_prepare(struct weir_meter *m, const struct weir_po
     } else {
         m->length.left = 63; /* no line is ever reached: nothing fits, see weir_bucket_span */
     }
-    m->plain = m->tick == 0 && m->units == m->grains;
     m->tokens = weir_scale_divisor(m->token);
+    if (m->tick == 0 && m->units == m->grains && m->token >= 2)
+        m->plain = (uint8_t)(1 + m->tokens.right);
     m->capacity = m->burst * m->token;
     return 0;
 }
@@ -234,6 +235,55 @@ static inline void weir_bucket_describe(const struct weir_meter *m, uint64_t pay
     uint64_t full = at->line + m->capacity;
     result->remaining = base < full ? weir_bucket_tokens_down(m, full - base) : 0;
     result->reset = payload > at->line ? weir_bucket_span(m, at, payload) : 0;
+}
+
+/* Whether the bucket is full, as an unused one is. */
+static inline bool weir_bucket_is_idle(const struct weir_meter *m, uint64_t payload,
+                                       const struct weir_instant *at)
+{
+    (void)m;
+    return payload <= at->line;
+}
+
+/*
+ * The quick form of what most decisions are: n tokens at once, when they are there. True: *payload
+ * becomes what it is then, and *result the answer. False says only that weir_bucket_admit has to
+ * tell. `plain` is m->plain, a constant where it is known: a unit is then 1 ns, a token 2 and more.
+ *
+ * cost is below 2^63, or its product overflows; used and capacity are below 2^59.
+ */
+static inline __attribute__((always_inline)) bool weir_bucket_grant(const struct weir_meter *m,
+                                                                    uint64_t n,
+                                                                    const struct weir_instant *at,
+                                                                    bool plain, uint64_t *payload,
+                                                                    struct weir_result *result)
+{
+    int64_t cost;
+    uint64_t used = *payload > at->line ? *payload - at->line : 0;
+    if (n == 0 || n > INT64_MAX || __builtin_mul_overflow((int64_t)n, (int64_t)m->token, &cost) ||
+        used + (uint64_t)cost > m->capacity)
+        return false;
+    used += (uint64_t)cost;
+    *payload = at->line + used;
+    result->verdict = WEIR_ALLOWED;
+    result->wait = 0;
+    if (plain) {
+        result->remaining = weir_scale_high(m->capacity - used, m->tokens.m) >> (m->plain - 1);
+        result->reset = used;
+    } else {
+        result->remaining = weir_bucket_tokens_down(m, m->capacity - used);
+        result->reset = weir_bucket_span(m, at, *payload);
+    }
+    return true;
+}
+
+/* weir_bucket_instant for a plain meter of an engine; only `line` is told. (The last instant of the
+   line is left to the other.) */
+static inline bool weir_bucket_plain_instant(const struct weir_meter *m, weir_ns now,
+                                             struct weir_instant *at)
+{
+    at->line = weir_now_clamped(now) - (uint64_t)m->origin;
+    return at->line < WEIR_BUCKET_LINE_MAX;
 }
 
 /* n tokens within max_wait, or nothing; n = 0 asks whether the key is out of debt by then. */

@@ -28,6 +28,12 @@ static int add_limits(struct shard *shard, const struct weir_policy *policies)
     return 0;
 }
 
+/* A table refuses new keys when it is 63/64 full, at the earliest. */
+static size_t places_for(size_t keys)
+{
+    return keys + keys / 32 + 64;
+}
+
 int shard_open(struct shard *shard, const struct weir_policy *policies, size_t limits,
                size_t keys_max, int64_t start)
 {
@@ -36,7 +42,7 @@ int shard_open(struct shard *shard, const struct weir_policy *policies, size_t l
         return -ERANGE;
     struct weir_options options = {
         .size = sizeof options,
-        .max_keys = (keys_max ? keys_max : 1) * limits,
+        .max_keys = places_for((keys_max ? keys_max : 1) * limits),
         .max_limits = (unsigned)limits,
         .secret = replay_secret(),
     };
@@ -81,7 +87,7 @@ void shard_decide(struct shard *shard, weir_key key, struct key_entry *entry,
 {
     weir_ns instant = (weir_ns)now->unix_ns;
     if (instant - shard->swept_at > SWEEP_EVERY) {
-        weir_sweep(shard->engine);
+        weir_sweep(shard->engine, WEIR_SWEEP_AT);
         shard->swept_at = instant;
     }
     size_t bucket = timeline_bucket(&shard->timeline, now->unix_ns);

@@ -36,29 +36,39 @@ struct weir_reader {
     bool newest; /* the settings were still the newest after `unknown` had been seen */
 };
 
-/* The payload of a word; false: look up reader->unknown, then read the word again. */
-static inline bool weir_slot_payload(const struct weir_meter *m, struct weir_reader *reader,
-                                     uint64_t word, uint64_t *payload)
+/* What came of an operation on a slot. All but WEIR_SLOT_DONE: nothing has happened yet. */
+enum weir_slot {
+    WEIR_SLOT_DONE,
+    WEIR_SLOT_UNKNOWN, /* look up reader->unknown, then try again */
+    WEIR_SLOT_FRESH,   /* never used: it may have to begin later than `now` */
+    WEIR_SLOT_FROZEN   /* a move is copying it: the key is elsewhere now */
+};
+
+/* The payload of a word. */
+static inline enum weir_slot weir_slot_payload(const struct weir_meter *m,
+                                               struct weir_reader *reader, uint64_t word,
+                                               uint64_t *payload)
 {
     *payload = word - m->mark;
     if (__builtin_expect(*payload <= m->span, 1))
-        return true;
+        return WEIR_SLOT_DONE;
     *payload = 0;
-    if (word == 0 || reader->settings == NULL)
-        return true;
+    if (reader->settings == NULL)
+        return WEIR_SLOT_DONE;
+    if (word == 0)
+        return WEIR_SLOT_FRESH;
+    if ((word & WEIR_WORD_FROZEN) != 0)
+        return WEIR_SLOT_FROZEN;
     if (weir_settings_translate(reader->settings, word, payload))
-        return true;
+        return WEIR_SLOT_DONE;
     if (reader->newest && reader->unknown == word)
-        return true;
+        return WEIR_SLOT_DONE;
     reader->unknown = word;
-    return false;
+    return WEIR_SLOT_UNKNOWN;
 }
 
-/*
- * Applies an operation to the word. True: *step is what happened. False: nothing happened, the
- * word is of a generation that the settings do not know.
- */
-static inline __attribute__((always_inline)) bool weir_slot_apply(
+/* Applies an operation to the word; *step is what happened. */
+static inline __attribute__((always_inline)) enum weir_slot weir_slot_apply(
     struct weir_atomic_u64 *slot, const struct weir_meter *m, struct weir_reader *reader,
     const struct weir_operation *op, const struct weir_instant *at, struct weir_step *step)
 {
@@ -66,16 +76,27 @@ static inline __attribute__((always_inline)) bool weir_slot_apply(
     uint64_t word = weir_load_acquire(slot); /* O1 */
     for (;;) {
         uint64_t payload;
-        if (!weir_slot_payload(m, reader, word, &payload))
-            return false;
+        enum weir_slot what = weir_slot_payload(m, reader, word, &payload);
+        if (__builtin_expect(what != WEIR_SLOT_DONE, 0))
+            return what;
         *step = weir_algorithm_step(m, payload, op, at);
         if (!step->write)
-            return true;
+            return WEIR_SLOT_DONE;
         weir_assert(step->payload <= m->span && m->mark != 0);
         if (weir_cas_acq_rel(slot, &word, m->mark | step->payload)) /* O1, S4 */
-            return true;
+            return WEIR_SLOT_DONE;
         weir_pause(&losses);
     }
+}
+
+/* Applies an operation to a word never used, as of an instant of its own. False: it is used now. */
+static inline bool weir_slot_first(struct weir_atomic_u64 *slot, const struct weir_meter *m,
+                                   const struct weir_operation *op, const struct weir_instant *at,
+                                   struct weir_step *step)
+{
+    uint64_t never_used = 0;
+    *step = weir_algorithm_step(m, 0, op, at);
+    return !step->write || weir_cas_acq_rel(slot, &never_used, m->mark | step->payload); /* O1 */
 }
 
 #endif

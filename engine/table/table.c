@@ -1,196 +1,221 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table's memory, the claiming of slots, and the walk over them; table.h has the contract.
+ * The table's parts: making and freeing, the walk over all slots, and what must always be true.
  */
 #include "table/table.h"
 
+#include "slot/word.h"
+
 #include <errno.h>
-#include <sys/mman.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* Lines of a shard where there are several: with 2 Ki slots, filled by half, the keys of one shard
-   differ from the mean by 3 % (Poisson), and a shard count of 2^14 comes with 10 million keys. */
-#define SHARD_LINES_LOG2 9
-
-#define HUGE_PAGE ((size_t)2 << 20)
-
-/* Lines for max_keys at a load of at most 1/2, as a power of two. */
-static unsigned lines_log2_for(uint64_t max_keys)
+/* A block of credits is 1/64 of an even share, at least 1, as a power of two. */
+static unsigned block_log2_for(uint64_t share)
 {
     unsigned log2 = 0;
-    while (((uint64_t)WEIR_LINE_SLOTS << log2) < 2 * max_keys)
+    while (log2 < 6 && (uint64_t)128 << log2 <= share)
         log2++;
     return log2;
 }
 
-/* Zeroed memory whose lines start at a huge page where they fill one. */
-static int map_lines(struct weir_table *t)
+int weir_table_init(struct weir_table *t, uint64_t max_keys, unsigned id_bits, uint64_t stale_max)
 {
-    size_t align = t->bytes >= HUGE_PAGE ? HUGE_PAGE : 0;
-    t->mapping_bytes = t->bytes + align;
-    t->mapping = mmap(NULL, t->mapping_bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (t->mapping == MAP_FAILED)
+    memset(t, 0, sizeof *t);
+    t->max_keys = max_keys;
+    t->id_bits = id_bits < 2 ? 2 : id_bits; /* tags 0 to 2 are no key's */
+    t->id_unit = (uint64_t)1 << t->id_bits;
+    t->stale_max = stale_max;
+    t->shards = (max_keys + WEIR_SHARD_KEYS - 1) / WEIR_SHARD_KEYS;
+    t->stagger = ((uint64_t)1 << 32) / t->shards;
+    t->block_log2 = block_log2_for(max_keys / t->shards);
+    weir_store_relaxed(&t->unspent, max_keys);
+    t->words = calloc(t->shards, sizeof *t->words);
+    t->shares = calloc(t->shards, sizeof *t->shares);
+    if (t->words == NULL || t->shares == NULL) {
+        free(t->words);
+        free(t->shares);
         return -ENOMEM;
-    uintptr_t start = (uintptr_t)t->mapping;
-    if (align != 0) {
-        start = (start + align - 1) & ~(uintptr_t)(align - 1);
-        /* Advice only: without huge pages everything works, with more misses of the TLB. */
-        (void)madvise((void *)start, t->bytes, MADV_HUGEPAGE);
     }
-    t->lines = (struct weir_line *)start;
+    weir_arena_init(&t->arena);
     return 0;
 }
 
-int weir_table_init(struct weir_table *t, uint64_t max_keys, unsigned id_bits)
+size_t weir_table_bytes(const struct weir_table *t)
 {
-    unsigned log2 = lines_log2_for(max_keys);
-    t->max_keys = max_keys;
-    t->id_bits = (uint8_t)id_bits;
-    t->lines_log2 = (uint8_t)(log2 < SHARD_LINES_LOG2 ? log2 : SHARD_LINES_LOG2);
-    t->shards_log2 = (uint8_t)(log2 - t->lines_log2);
-    t->home_shift = (uint8_t)(63 - t->lines_log2);
-    t->bytes = sizeof(struct weir_line) << log2;
-    weir_store_relaxed(&t->claimed, 0);
-    weir_store_relaxed(&t->longest_probe, 0);
-    return map_lines(t);
+    return weir_arena_bytes(&t->arena) + t->shards * (sizeof *t->words + sizeof *t->shares);
+}
+
+/* ---- arrays ---- */
+
+static unsigned block_order(unsigned order)
+{
+    return order + 6; /* of a line's 64 bytes */
+}
+
+struct weir_array *weir_table_make_array(struct weir_table *t, uint64_t shard, unsigned order)
+{
+    bool own = false;
+    struct weir_array *a = weir_arena_take(&t->arena, block_order(order), &own);
+    if (a == NULL)
+        return NULL;
+    /* The block is zero: no next, no tag, nothing moved. */
+    a->owner = t;
+    a->shard = (uint32_t)shard;
+    a->order = (uint8_t)order;
+    a->own_mapping = own;
+    weir_array_mark_header(a);
+    weir_store_relaxed(&a->reach, WEIR_PROBE_LINES);
+    weir_add_relaxed(&t->arrays, 1);
+    weir_add_relaxed(&t->bytes, weir_array_bytes(a));
+    return a;
+}
+
+void weir_table_free_array(struct weir_table *t, struct weir_array *a)
+{
+    weir_arena_give(&t->arena, a, block_order(a->order), a->own_mapping != 0);
+}
+
+/* An array and those after it, which no call uses any more: what is not cut from a chunk. The
+   chunks go as wholes. */
+static void free_chain(struct weir_table *t, uint64_t packed)
+{
+    while (packed != 0) {
+        struct weir_array *a = weir_packed_array(packed);
+        packed = weir_load_acquire(&a->next); /* pairs with its publication */
+        if (a->own_mapping)
+            weir_table_free_array(t, a);
+    }
 }
 
 void weir_table_free(struct weir_table *t)
 {
-    (void)munmap(t->mapping, t->mapping_bytes); /* cannot fail for what mmap gave */
+    for (uint64_t i = 0; i < t->shards; i++)
+        free_chain(t, weir_load_acquire(&t->words[i])); /* pairs with its publication */
+    weir_arena_close(&t->arena);
+    free(t->words);
+    free(t->shares);
 }
 
-/* How the search for a place ended in a line. */
-enum place { ELSEWHERE, FOUND, SEALED };
+/* ---- reading all of it ---- */
 
-/*
- * Puts `mark` (the tag itself, or the seal) into the first empty slot of the line, unless the tag
- * is there already: FOUND with its slot. SEALED: no place for the tag here or further on.
- */
-static enum place place_in_line(struct weir_line *line, uint64_t tag, uint64_t mark, int *slot,
-                                bool *claimed)
+uint64_t weir_table_keys(const struct weir_table *t, uint64_t *error)
 {
-    for (*slot = 0; *slot < WEIR_LINE_SLOTS; ++*slot) {
-        uint64_t seen = weir_load_relaxed(&line->tag[*slot]);
-        /* S3: on a lost race `seen` becomes the winner's tag, which may be this one. Relaxed: a tag
-           publishes nothing, its word is zero from the start and orders itself. */
-        if (seen == WEIR_TAG_EMPTY && weir_cas_relaxed(&line->tag[*slot], &seen, mark)) {
-            *claimed = mark == tag;
-            seen = mark;
-        }
-        if (seen == tag)
-            return FOUND;
-        if (seen == WEIR_TAG_SEALED)
-            return SEALED;
-    }
-    return ELSEWHERE;
-}
-
-/* Acquire: pairs with the count of a claim; a search after it sees every tag that is counted. */
-static bool is_full(const struct weir_table *t)
-{
-    return weir_load_acquire(&t->claimed) >= t->max_keys;
-}
-
-/* The tag's word, after its slot was claimed or sealed (`mark`) where it had none. */
-static struct weir_atomic_u64 *place(struct weir_table *t, const struct weir_probe *p,
-                                     uint64_t mark)
-{
-    for (uint64_t i = 0; i < WEIR_PROBE_LINES && i <= p->mask; i++) {
-        struct weir_line *line = &p->shard[(p->home + i) & p->mask];
-        int slot;
-        bool claimed = false;
-        enum place where = place_in_line(line, p->tag, mark, &slot, &claimed);
-        if (claimed) {
-            /* Release, after the tag: pairs with is_full. Without it who sees the table full could
-               miss the tag that filled it, his own key's perhaps. */
-            weir_add_release(&t->claimed, 1);
-            weir_max_relaxed(&t->longest_probe, i + 1);
-        }
-        if (where == FOUND)
-            return &line->word[slot];
-        if (where == SEALED)
-            return NULL;
-    }
-    return NULL;
-}
-
-struct weir_atomic_u64 *weir_table_claim(struct weir_table *t, const struct weir_probe *p)
-{
-    struct weir_atomic_u64 *word = weir_table_find(p);
-    if (word != NULL)
-        return word;
-    return place(t, p, is_full(t) ? WEIR_TAG_SEALED : p->tag);
-}
-
-/* Whether the search for a tag that is not there ends at an empty slot. */
-static bool ends_empty(const struct weir_probe *p)
-{
-    for (uint64_t i = 0; i < WEIR_PROBE_LINES && i <= p->mask; i++) {
-        const struct weir_line *line = &p->shard[(p->home + i) & p->mask];
-        if (weir_line_match(line, WEIR_TAG_SEALED) != 0)
-            return false;
-        if (weir_line_match(line, WEIR_TAG_EMPTY) != 0)
-            return true;
-    }
-    return false;
-}
-
-struct weir_atomic_u64 *weir_table_settle(struct weir_table *t, const struct weir_probe *p,
-                                          bool look, bool *place_left)
-{
-    struct weir_atomic_u64 *word = weir_table_find(p);
-    *place_left = word == NULL && !is_full(t) && ends_empty(p);
-    if (word != NULL || *place_left)
-        return word;
-    /* Search again: the claim that filled the table may have been this key's. */
-    return look ? weir_table_find(p) : place(t, p, WEIR_TAG_SEALED);
-}
-
-void weir_table_walk(struct weir_table *t,
-                     void (*visit)(void *context, uint64_t tag, struct weir_atomic_u64 *word),
-                     void *context)
-{
-    uint64_t lines = (uint64_t)1 << (t->shards_log2 + t->lines_log2);
-    for (uint64_t i = 0; i < lines; i++) {
-        struct weir_line *line = &t->lines[i];
-        for (int slot = 0; slot < WEIR_LINE_SLOTS; slot++) {
-            uint64_t tag = weir_load_relaxed(&line->tag[slot]);
-            if (tag != WEIR_TAG_EMPTY && tag != WEIR_TAG_SEALED)
-                visit(context, tag, &line->word[slot]);
-        }
-    }
-}
-
-/* Counts a line's tags. False: one behind an unused slot, or one that is found elsewhere. */
-static bool line_is_valid(const struct weir_table *t, uint64_t index, uint64_t *count)
-{
-    struct weir_line *line = &t->lines[index];
-    struct weir_probe p;
-    p.mask = ((uint64_t)1 << t->lines_log2) - 1;
-    p.shard = t->lines + (index & ~p.mask);
-    bool ended = false;
-    for (int slot = 0; slot < WEIR_LINE_SLOTS; slot++) {
-        p.tag = weir_load_relaxed(&line->tag[slot]);
-        if (p.tag == WEIR_TAG_EMPTY || p.tag == WEIR_TAG_SEALED) {
-            ended = true;
+    uint64_t keys = 0;
+    *error = 0;
+    for (uint64_t i = 0; i < t->shards; i++) {
+        uint64_t packed = weir_load_acquire(&t->words[i]); /* pairs with its publication */
+        if (packed == 0)
             continue;
+        const struct weir_array *root = weir_packed_array(packed);
+        uint64_t held = weir_array_count(root);
+        uint64_t next = weir_load_acquire(&root->next); /* pairs with its publication */
+        keys += held;
+        if (next != 0) {
+            const struct weir_array *to = weir_packed_array(next);
+            uint64_t moved = weir_load_relaxed(&to->moved) & WEIR_COUNT_MASK;
+            keys += weir_load_relaxed(&to->fresh) & WEIR_COUNT_MASK;
+            *error += held - (moved < held ? moved : held);
         }
-        p.home = weir_tag_home(p.tag, t->home_shift);
-        if (ended || weir_table_find(&p) != &line->word[slot])
-            return false;
-        ++*count;
+    }
+    return keys;
+}
+
+typedef void visit_slot(void *context, uint64_t tag, struct weir_atomic_u64 *word);
+
+void weir_array_walk(struct weir_array *a, visit_slot *visit, void *context)
+{
+    struct weir_line *lines = weir_array_lines(a);
+    for (uint64_t i = 0; i < weir_order_lines(a->order); i++) {
+        for (int slot = 0; slot < WEIR_LINE_SLOTS; slot++) {
+            uint64_t tag = weir_load_acquire(&lines[i].tag[slot]); /* pairs with its claim */
+            if (tag != WEIR_TAG_EMPTY && tag != WEIR_TAG_SEALED)
+                visit(context, tag, &lines[i].word[slot]);
+        }
+    }
+}
+
+void weir_table_walk(struct weir_table *t, visit_slot *visit, void *context)
+{
+    for (uint64_t i = 0; i < t->shards; i++) {
+        uint64_t packed = weir_load_acquire(&t->words[i]); /* pairs with its publication */
+        while (packed != 0) {
+            struct weir_array *a = weir_packed_array(packed);
+            weir_array_walk(a, visit, context);
+            packed = weir_load_acquire(&a->next); /* pairs with its publication */
+        }
+    }
+}
+
+/* ---- what must always be true ---- */
+
+struct check {
+    const struct weir_array *array;
+    const struct weir_array *next; /* NULL: the array is not being moved */
+    uint64_t tags;
+    bool valid;
+};
+
+static bool is_live(const struct weir_array *a, uint64_t tag)
+{
+    struct weir_search s;
+    if (weir_array_search(a, tag, &s) != WEIR_FOUND)
+        return false;
+    uint64_t word = weir_load_acquire(weir_search_word(&s)); /* pairs with who wrote it */
+    return word != 0 && (word & WEIR_WORD_FROZEN) == 0;
+}
+
+static void check_slot(void *context, uint64_t tag, struct weir_atomic_u64 *word)
+{
+    struct check *c = context;
+    struct weir_search s;
+    c->tags++;
+    if (weir_array_search(c->array, tag, &s) != WEIR_FOUND || weir_search_word(&s) != word)
+        c->valid = false;
+    if (c->next != NULL && is_live(c->array, tag) && is_live(c->next, tag))
+        c->valid = false;
+}
+
+/* Lines fill from their first slot on. */
+static bool lines_are_valid(const struct weir_array *a)
+{
+    const struct weir_line *lines = weir_array_lines(a);
+    for (uint64_t i = 0; i < weir_order_lines(a->order); i++) {
+        bool ended = false;
+        for (int slot = 0; slot < WEIR_LINE_SLOTS; slot++) {
+            uint64_t tag = weir_load_acquire(&lines[i].tag[slot]); /* pairs with its claim */
+            if (tag == WEIR_TAG_EMPTY || tag == WEIR_TAG_SEALED)
+                ended = true;
+            else if (ended)
+                return false;
+        }
     }
     return true;
 }
 
+static bool array_is_valid(struct weir_array *a, struct weir_array *next)
+{
+    struct check c = {a, next, 0, true};
+    weir_array_walk(a, check_slot, &c);
+    return c.valid && c.tags == weir_array_count(a) && lines_are_valid(a);
+}
+
 bool weir_table_is_valid(const struct weir_table *t)
 {
-    uint64_t count = 0;
-    uint64_t lines = (uint64_t)1 << (t->shards_log2 + t->lines_log2);
-    for (uint64_t i = 0; i < lines; i++) {
-        if (!line_is_valid(t, i, &count))
+    uint64_t spent = 0;
+    for (uint64_t i = 0; i < t->shards; i++) {
+        uint64_t packed = weir_load_acquire(&t->words[i]); /* pairs with its publication */
+        spent += weir_load_relaxed(&t->shares[i].credits);
+        if (packed == 0)
+            continue;
+        struct weir_array *root = weir_packed_array(packed);
+        uint64_t next = weir_load_acquire(&root->next); /* pairs with its publication */
+        struct weir_array *to = next != 0 ? weir_packed_array(next) : NULL;
+        if (!array_is_valid(root, to) || (to != NULL && !array_is_valid(to, NULL)))
             return false;
+        spent += weir_array_count(root);
+        if (to != NULL)
+            spent += weir_load_relaxed(&to->fresh) & WEIR_COUNT_MASK;
     }
-    return count == weir_load_acquire(&t->claimed);
+    return spent + weir_load_relaxed(&t->unspent) == t->max_keys;
 }

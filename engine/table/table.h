@@ -2,122 +2,202 @@
 /*
  * The table: which slot belongs to a key. It does not know what a word means.
  *
- * Layout: 2^shards_log2 shards of 2^lines_log2 lines, one mapping. The shard comes from the high
- * half of a key's hash, the home line within it from the top bits of (tag times an odd constant),
- * so that limit ids spread. Probing is linear by whole lines from the home line, around the end of
- * the shard, over at most 64 lines. The size is fixed, made for max_keys at a load of at most 1/2.
+ *   shard words     [ 0 | 0 | root | root, moving | ... ]     one word each, dense
+ *                            |        |
+ *                            v        v
+ *   line arrays          [header|lines] [header|lines] --next--> [header|lines]
  *
- * Guarantees (numbered as in the README)
- *   S3  At most one slot per tag and shard. Slots fill in probe order and are never emptied; a
- *       claim is a compare-and-swap of the first empty tag in that order, and who loses it looks
- *       at the same slot again before he goes on. Two claims of one tag thus meet at one slot.
- *   S1  A key that was told that it has no place never gets one: who finds the table full seals the
- *       empty slot at which his search ended, before he says so. No key is then decided in the
- *       overflow and in a slot of its own. (Without it two threads that meet a new key at the
- * moment when the table gets full could each admit its burst.) P1  Lock-free: a lost claim means
- * that another one succeeded; at most 64 lines a call. M1  Memory is fixed when the table is made.
- * At most max_keys slots are claimed, and one more for each thread that claims another key in the
- * very moment when the table gets full.
+ * Layout: the shard comes from the high half of a key's hash and never changes; an array belongs to
+ * one shard (array.h) and is replaced as a whole (move.h). A shard that was never used has no
+ * array. Finding the line of a key reads the shard's word and the line, nothing else.
  *
- * Not guaranteed: a place for a key while the table has room, when 64 full lines follow its home;
- * at a load of 1/2 that practically does not happen.
+ * Load limits: a shard whose array holds so many keys gets another one, by a sample of what is
+ * idle: of twice the size, or of the same (a compaction). The limit lies between 0.72 and 0.92,
+ * rising with the shard's number, so that shards do not grow all at once; and as memory is handed
+ * out in the order in which they grow, neighbours in memory are free again at about the same time.
  *
- * Two keys are one when the tags' hash bits and the shards agree: (64 - id_bits) + shards_log2
+ * Bound: max_keys is dealt to the shards from one word, in blocks of 1/64 of an even share (a
+ * power of two, 1 to 64). A shard pays for each new key with a credit; a key that was left behind
+ * gives its credit back at the swing, and whole blocks go back to the word.
+ *
+ * Equation, when no call is under way
+ *   max_keys = unspent + sum over shards (credits + keys)
+ *
+ * Guarantees (numbered as in the README; S3, S5, P1 are shown in array.h and move.h)
+ *   M1  At most max_keys keys hold a place, and those that are claimed in the very moment when the
+ *       last is taken, at most one a thread and a block for each thread that deals just then. New
+ * keys are refused when less than one block a shard, 1/64 of max_keys, is left and nothing is idle
+ * in their shard. Arrays take 16 bytes a slot, and they are at least 0.35 full when they are made
+ * to hold more keys. S5  Whatever floods the table, what is in debt keeps its place. A failed
+ * allocation changes no decision: a shard goes on in the array that it has, beyond the load limit
+ * up to 15/16.
+ *
+ * Not guaranteed: a place for a key whose 64 lines are full, which takes chosen keys; that a thread
+ * that stops for ever right after a swing has given back the credits of what was left behind.
+ *
+ * Two keys are one when the tags' hash bits and the shards agree: (64 - id_bits) + log2(shards)
  * bits.
  */
 #ifndef WEIR_TABLE_TABLE_H
 #define WEIR_TABLE_TABLE_H
 
-#include "table/line.h"
+#include "table/arena.h"
+#include "table/array.h"
 
 #include <stddef.h>
 
-/* A search reads at most so many lines; at a load of 1/2 it practically always ends in the first.
- */
-#define WEIR_PROBE_LINES 64
+/* Keys of a shard when the table is full: an array of 512 lines then has a load of 0.60, below
+   every load limit, and is no bigger than what fits a first-level cache. */
+#define WEIR_SHARD_KEYS 1220
 
-/* 2^64 divided by the golden ratio, made odd: multiplying by it spreads nearby values (Knuth,
-   The Art of Computer Programming, vol. 3, 6.4). */
-#define WEIR_HOME_MULTIPLIER 0x9E3779B97F4A7C15U
-
-struct weir_table {
-    struct weir_line *lines;
-    uint64_t max_keys;
-    uint8_t shards_log2;
-    uint8_t lines_log2; /* of one shard */
-    uint8_t id_bits;
-    uint8_t home_shift; /* 63 - lines_log2, applied after a shift by one: lines_log2 may be 0 */
-    size_t bytes;       /* of the lines */
-    void *mapping;      /* what the lines were cut from */
-    size_t mapping_bytes;
-    struct weir_atomic_u64 longest_probe; /* lines, of a claim; rarely written */
-    /* written by every claim: not beside what every call reads */
-    WEIR_ALIGN_LINE struct weir_atomic_u64 claimed;
+/* What is kept of a shard besides its word; read by new keys and moves only. */
+struct weir_share {
+    struct weir_atomic_u64 credits; /* signed: keys that it may still take */
+    struct weir_atomic_u64 wait;    /* calls until it tries to allocate again */
 };
 
-/* Where a tag would be looked for. */
+/* What has happened, for statistics. Not on the path of a decision on a key that has its place. */
+struct weir_table_counts {
+    struct weir_atomic_u64 growths;       /* arrays replaced by larger ones */
+    struct weir_atomic_u64 compactions;   /* by ones of the same size */
+    struct weir_atomic_u64 shrinks;       /* by smaller ones */
+    struct weir_atomic_u64 moves;         /* entries put into a next array */
+    struct weir_atomic_u64 dropped;       /* idle entries that were left behind */
+    struct weir_atomic_u64 helps;         /* chunks moved by calls */
+    struct weir_atomic_u64 redone;        /* of these, ones that somebody else had taken */
+    struct weir_atomic_u64 races;         /* claims of a slot that were lost */
+    struct weir_atomic_u64 stale_left;    /* left behind under a clock behind the horizon */
+    struct weir_atomic_u64 stale_fresh;   /* keys that began at the horizon instead of `now` */
+    struct weir_atomic_u64 failures;      /* allocations that failed */
+    struct weir_atomic_u64 longest_probe; /* lines, of a claim */
+    struct weir_atomic_u64 longest_call;  /* lines that one call went through */
+};
+
+struct weir_table {
+    struct weir_atomic_u64 *words; /* of the shards: packed, see array.h */
+    uint64_t shards;
+    uint64_t id_unit; /* 1 << id_bits */
+    unsigned id_bits;
+    unsigned block_log2;
+    uint64_t max_keys;
+    uint64_t stale_max;
+    uint64_t stagger; /* 2^32 / shards: a shard's number times this is its place in 2^32 */
+    struct weir_share *shares;
+    struct weir_arena arena;
+    struct weir_table_counts counts;
+    /* written by some new keys, growths and retirements: not beside what every call reads */
+    WEIR_ALIGN_LINE struct weir_atomic_u64 unspent; /* of max_keys, not dealt to a shard */
+    struct weir_atomic_u64 arrays;                  /* that are not retired */
+    struct weir_atomic_u64 bytes;                   /* of these */
+    struct weir_atomic_u64 retired_bytes;           /* of arrays that readers may still see */
+    struct weir_atomic_u64 retirements;             /* ever */
+};
+
+/* A key's tag and shard. */
 struct weir_probe {
-    struct weir_line *shard;
-    uint64_t mask; /* lines of a shard - 1 */
-    uint64_t home;
     uint64_t tag;
+    uint64_t shard;
+};
+
+/* How a key is looked for where it takes more: see place.h. */
+enum weir_look {
+    WEIR_LOOK,   /* changes nothing, but that it helps a move */
+    WEIR_SETTLE, /* claims nothing; but a key that has no place gets none for now */
+    WEIR_CLAIM   /* a key that has no place gets one if it can */
+};
+
+/* What came of it. */
+struct weir_place {
+    struct weir_atomic_u64 *word; /* NULL: the key has none */
+    struct weir_array *array;     /* where the key is or would be; NULL: the shard has none */
+    bool refused;                 /* a new key gets no place */
 };
 
 /* Makes a table for max_keys (1 to 2^32) and limit ids of id_bits. 0, or -ENOMEM. */
-int weir_table_init(struct weir_table *t, uint64_t max_keys, unsigned id_bits);
+int weir_table_init(struct weir_table *t, uint64_t max_keys, unsigned id_bits, uint64_t stale_max);
+
+/* Frees all. No other call may run, and no retirement may be pending: see reclaim.h. */
 void weir_table_free(struct weir_table *t);
 
-/* The home line of a tag, the same for whoever knows the tag. */
-static inline uint64_t weir_tag_home(uint64_t tag, unsigned home_shift)
-{
-    return tag * WEIR_HOME_MULTIPLIER >> 1 >> home_shift;
-}
+/* Memory held, address space that is not used yet included. */
+size_t weir_table_bytes(const struct weir_table *t);
+
+/* An array of 2^order lines for a shard, not published. NULL: no memory. */
+struct weir_array *weir_table_make_array(struct weir_table *t, uint64_t shard, unsigned order);
+
+/* Frees one that nobody can see any more. May wait: not on the path of a decision. */
+void weir_table_free_array(struct weir_table *t, struct weir_array *a);
 
 static inline struct weir_probe weir_table_probe(const struct weir_table *t, uint64_t high,
                                                  uint64_t low, unsigned limit)
 {
-    struct weir_probe p;
-    p.tag = weir_tag(low, limit, t->id_bits);
-    p.mask = ((uint64_t)1 << t->lines_log2) - 1;
-    /* two shifts: shards_log2 may be 0 */
-    p.shard = t->lines + ((high >> 1 >> (63 - t->shards_log2)) << t->lines_log2);
-    p.home = weir_tag_home(p.tag, t->home_shift);
+    struct weir_probe p = {weir_tag_of(low, limit, t->id_unit), weir_high_part(high, t->shards)};
     return p;
 }
 
-/* The word of a tag, or NULL where the search ends: at an empty or sealed slot, or after 64 lines.
- */
-static inline struct weir_atomic_u64 *weir_table_find(const struct weir_probe *p)
+/* Acquire: pairs with the publication of the array; its lines are seen zeroed or later. */
+static inline uint64_t weir_table_word(const struct weir_table *t, uint64_t shard)
 {
-    for (uint64_t i = 0; i < WEIR_PROBE_LINES && i <= p->mask; i++) {
-        struct weir_line *line = &p->shard[(p->home + i) & p->mask];
-        unsigned match = weir_line_match(line, p->tag);
-        if (match != 0)
-            return &line->word[__builtin_ctz(match)];
-        if (weir_line_ends(line))
-            return NULL;
-    }
-    return NULL;
+    return weir_load_acquire(&t->words[shard]);
 }
 
-/* The same, and claims a slot where there is none. NULL: there is no place, and never will be. */
-struct weir_atomic_u64 *weir_table_claim(struct weir_table *t, const struct weir_probe *p);
+/* Whether a shard has an array, and is not being moved. */
+static inline bool weir_packed_is_steady(uint64_t packed)
+{
+    return (int64_t)(packed - 1) >= 0;
+}
 
-/* The same, but claims nothing: *place_left says whether weir_table_claim would find a place. Where
-   it would not, the key never gets one, unless `look` says to leave the table as it is. */
-struct weir_atomic_u64 *weir_table_settle(struct weir_table *t, const struct weir_probe *p,
-                                          bool look, bool *place_left);
+/*
+ * The word of a tag, by its shard's word and its home line there. NULL where it takes a closer
+ * look: the tag is in none of the full lines from its home on, or after the array's end, or the
+ * shard is being moved or has no array.
+ */
+static inline __attribute__((always_inline)) struct weir_atomic_u64 *weir_packed_find(
+    uint64_t packed, struct weir_line *line, uint64_t tag)
+{
+    if (__builtin_expect(!weir_packed_is_steady(packed), 0))
+        return NULL;
+    uint64_t match = weir_line_hint(line, tag);
+    if (__builtin_expect(match == 0, 0))
+        weir_line_ask_next(line);
+    while (__builtin_expect(match == 0, 0)) {
+        if (weir_line_ends(line) || ++line == weir_packed_block(packed) + weir_packed_lines(packed))
+            return NULL;
+        match = weir_line_hint(line, tag);
+    }
+    return weir_line_word(line, match);
+}
 
-/* Calls visit(context, tag, word) for every claimed slot. Beside other calls: some may be missed
-   that are claimed meanwhile, none is visited twice. */
+/* The same, by the key. */
+static inline struct weir_atomic_u64 *weir_table_find(const struct weir_table *t,
+                                                      const struct weir_probe *p)
+{
+    uint64_t packed = weir_table_word(t, p->shard);
+    return weir_packed_find(packed, weir_packed_home(packed, p->tag), p->tag);
+}
+
+/* Keys that hold a place: the sum over the shards, exact when no call is under way. *error: so many
+   of them may be idle ones that a move under way has left behind. Inside a read section. */
+uint64_t weir_table_keys(const struct weir_table *t, uint64_t *error);
+
+/*
+ * Calls visit(context, tag, word) for every used slot of an array. Beside other calls: those
+ * claimed meanwhile may be missed. Inside a read section.
+ */
+void weir_array_walk(struct weir_array *a,
+                     void (*visit)(void *context, uint64_t tag, struct weir_atomic_u64 *word),
+                     void *context);
+
+/* The same for all arrays: a key that is being moved may be visited in both, frozen in the older.
+ */
 void weir_table_walk(struct weir_table *t,
                      void (*visit)(void *context, uint64_t tag, struct weir_atomic_u64 *word),
                      void *context);
 
 /*
  * Whether the table is as its guarantees say: lines fill from their first slot on, every tag is
- * where a search for it ends (so that none stands twice), and as many are claimed as are counted.
- * Of a table that nobody else uses meanwhile; reads all of it.
+ * where a search for it ends (so that none stands twice), no key has two live slots, and the counts
+ * and credits add up. Of a table that nobody else uses meanwhile; reads all of it.
  */
 bool weir_table_is_valid(const struct weir_table *t);
 

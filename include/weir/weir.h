@@ -9,8 +9,11 @@
  * and nothing after it, WEIR_UNLIMITED admits everything.
  *
  * Thread safety: every function may run beside every other on one engine, weir_close excepted.
- * weir_add_limit takes a lock against itself and never stops a decision. A reservation has one
- * owner: one thread at a time per handle, and no copies.
+ * Adding and removing limits takes locks against itself and never stops a decision. A reservation
+ * has one owner: one thread at a time per handle, and no copies.
+ *
+ * Fork: a child may go on with all engines that were open, as copies of its own; nothing is shared.
+ * A fork waits for calls under way, and weir_open installs its handlers once: weir_engine(3).
  *
  * A decision makes no system call, takes no lock and allocates nothing, except
  *   - in a thread's first call, which registers the thread with liburcu under a lock
@@ -21,8 +24,8 @@
  * Legal times are 0 to 2^63-1 (a larger `now` counts as 2^63-1), spans 0 to 2^64-1. A clock may
  * jump by any distance: a limit's times reach at least 180 days ahead of its first call and
  * stale_max back, and a call outside of that (a peek excepted) gives it another origin. 30 of these
- * are told apart until the next weir_add_limit; after that, time stands still for that limit at the
- * end of its line.
+ * (7, where the id was that of a removed limit) are told apart until the next weir_add_limit; after
+ * that, time stands still for that limit at the end of its line.
  */
 #ifndef WEIR_WEIR_H
 #define WEIR_WEIR_H
@@ -186,8 +189,9 @@ void weir_close(struct weir *w);
 
 /*
  * Adds a limit. Name: 1 to 63 bytes, copied. The policy is copied. Takes the engine's lock,
- * allocates, and does what housekeeping is due for limits whose clocks have jumped (it then reads
- * all of the table and waits for other threads' calls under way). Returns its id, 0 to
+ * allocates, and does what housekeeping is due for limits whose clocks have jumped, and about every
+ * 20th time that the id of a removed limit is used again (it then reads all of the table and waits
+ * for other threads' calls under way). Returns its id, the lowest that is free, 0 to
  * max_limits - 1, or
  *   -EINVAL  w, name or policy is NULL; the name is empty; the policy is not valid: its kind or
  *            form is unknown, its period is 0, a pacer has a tick or no burst, a reserved word is
@@ -201,6 +205,29 @@ void weir_close(struct weir *w);
 WEIR_MUST_USE int weir_add_limit(struct weir *w, const char *name,
                                  const struct weir_policy *policy);
 
+/*
+ * Removes a limit, with all that its keys hold and owe. From then on calls with its id are refused,
+ * as with any bad one, until weir_add_limit gives the id to a new limit, which finds its keys never
+ * used and counts from zero; the name is free at once. Calls under way end as if it were still
+ * there, and are waited for, as is other housekeeping: not from inside a read-side section of
+ * liburcu's. No decision waits. What the keys took up in the table counts as idle. A reservation
+ * made before gives back 0. `now` is the instant of the removal. Returns 0, or
+ *   -EINVAL  w is NULL
+ *   -ENOENT  there is no such limit
+ */
+int weir_remove_limit(struct weir *w, int limit, weir_ns now);
+
+/*
+ * Leaves behind the keys that are idle at `now`, whatever room there is, gives every part of the
+ * table an array of the size of what is left, does the housekeeping of weir_add_limit, and returns
+ * memory that is free then. Nothing needs it; it is for a server that has shrunk. Decisions go on
+ * meanwhile. A `now` in the future forgets what is owed until then. Waits for other threads' calls
+ * under way: not from inside a read-side section of liburcu's. Returns 0, or
+ *   -EINVAL  w is NULL
+ *   -ENOMEM  memory for smaller arrays cannot be had; what could be done was done
+ */
+int weir_trim(struct weir *w, weir_ns now);
+
 /* Id of a limit by name, or -ENOENT (no such limit), -EINVAL (w or name is NULL). Takes the lock.
  */
 int weir_find_limit(const struct weir *w, const char *name);
@@ -208,7 +235,7 @@ int weir_find_limit(const struct weir *w, const char *name);
 /* The policy as it was set, exactly. 0, or -ENOENT (no such limit), -EINVAL (w or out is NULL). */
 int weir_get_limit(const struct weir *w, int limit, struct weir_policy *out);
 
-/* A limit's name, valid until the engine closes; NULL when there is no such limit. */
+/* A limit's name, valid until the limit is removed; NULL when there is no such limit. */
 const char *weir_limit_name(const struct weir *w, int limit);
 
 /* The next id in use above `limit` (-1 gives the first), or -ENOENT; -EINVAL when w is NULL. */
@@ -399,7 +426,7 @@ struct weir_meter {
     uint64_t grains;      /* 1 = the exact form */
     uint64_t tick;        /* ns per grain, 0 = 1 ns */
     uint8_t unlimited;
-    uint8_t plain; /* a unit is 1 ns */
+    uint8_t plain; /* a unit is 1 ns, a token 2 and more: 1 + tokens.right; else 0 */
     uint8_t reserved_bytes[6];
     struct weir_ratio line;    /* units of the line per grain */
     struct weir_ratio length;  /* grains per unit */
@@ -432,20 +459,37 @@ uint64_t weir_cell_cancel(struct weir_cell *c, const struct weir_meter *m,
 
 struct weir_stats {
     size_t size;            /* set before the call: sizeof (struct weir_stats), or 0 */
-    uint64_t keys;          /* keys that hold a place */
+    uint64_t keys;          /* keys that hold a place, idle ones not yet left behind included */
+    uint64_t keys_error;    /* of these, so many at most are idle ones being left behind just now */
     uint64_t max_keys;      /* as bounded by the options */
-    uint64_t bytes;         /* address space of the table, the limits and the counters */
-    uint64_t longest_probe; /* lines that the longest search of a new key went through */
+    uint64_t bytes;         /* memory of the table, the limits and the counters */
+    uint64_t retired_bytes; /* of these, replaced, and not yet let go of by readers */
+    uint64_t arrays;        /* line arrays in use; a shard of the table has none, one or two */
+    uint64_t growths;       /* arrays replaced by larger ones */
+    uint64_t compactions;   /* by ones of the same size, to leave idle keys behind */
+    uint64_t shrinks;       /* by smaller ones (weir_trim) */
+    uint64_t failures;      /* arrays that there was no memory for; tried again later */
+    uint64_t moves;         /* keys moved from one array to the next */
+    uint64_t dropped;       /* idle keys left behind */
+    uint64_t helps;         /* times that a call moved a part of an array, 16 lines */
+    uint64_t longest_probe; /* lines that the search of a new key went through at most */
+    uint64_t longest_call;  /* lines that one call went through at most, helping included */
     uint64_t allowed;       /* decisions, as in weir_limit_stats, over all limits */
     uint64_t denied;
     uint64_t never;
     uint64_t overflow;
     uint64_t origins; /* times that a limit was given a new origin */
+    uint64_t reserved[4];
 };
 
+/* What `longest_call` never exceeds: a whole part of the table with its largest array, moved by the
+   call of a new key that no room is left for; that is, a few microseconds' work in practice. */
+#define WEIR_LINES_PER_CALL_MAX 16384
+
 /*
- * Sums up the counters of all threads; each is exact, the sum is of no single instant.
- * Returns 0, or -EINVAL (w or out is NULL, out->size is unknown). Takes the engine's lock.
+ * Sums up the counters of all threads and parts of the table; each is exact, the sum is of no
+ * single instant. The counters only rise, keys, bytes and arrays apart. Returns 0, or -EINVAL (w or
+ * out is NULL, out->size is unknown). Takes the engine's lock.
  */
 int weir_stats(const struct weir *w, struct weir_stats *out);
 
@@ -459,6 +503,22 @@ struct weir_limit_stats {
 
 /* The same for one limit; also -ENOENT (no such limit). */
 int weir_limit_stats(const struct weir *w, int limit, struct weir_limit_stats *out);
+
+/*
+ * The statistics of the engine and of each limit as text that Prometheus reads: exposition format
+ * 0.0.4, of type "text/plain; version=0.0.4; charset=utf-8". weir_stats(3) lists the metrics; a
+ * limit's name stands in the label `limit`. The text is UTF-8: a byte of a name that is not, and
+ * each byte of U+FFFD itself, is written as U+FFFD and two hexadecimal digits, so that different
+ * names stay different.
+ *
+ * Writes at most size - 1 characters and a NUL (nothing when size is 0; buffer may then be NULL).
+ * Returns the full length without the NUL, as snprintf does, or
+ *   -EINVAL  w is NULL, or buffer is NULL and size is not 0
+ * A text that did not fit is cut anywhere. Numbers grow between a call that asks for the length and
+ * one that writes: leave room, or ask again. Takes the engine's lock; allocates nothing (but in a
+ * thread's first call, as a decision).
+ */
+int weir_stats_prometheus(const struct weir *w, char *buffer, size_t size);
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop

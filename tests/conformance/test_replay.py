@@ -376,24 +376,31 @@ def keys_of_any_bytes_are_told_apart():
 
 @test
 def overflow_of_a_stream_is_reported():
-    events = 400
-    data = b"".join(b'{"ts":%d,"ip":"198.18.0.%d"}\n' % (1000 + i // 40, i % 40)
+    events, clients, counted = 2000, 200, 10
+    data = b"".join(b'{"ts":%d,"ip":"198.18.0.%d"}\n' % (1000 + i // 40, i % clients)
                     for i in range(events))
-    report = replay("-", ["5/h", "1/h"], "--max-keys=10", data=data)
+    report = replay("-", ["5/h", "1/h"], f"--max-keys={counted}", data=data)
     equal(report["requests"], events, "requests")
-    equal(report["uncounted"], 300, "requests of keys past the bound")
+    equal(report["uncounted"], events - events // clients * counted,
+          "requests of keys past the bound")
     for limit, each in zip(report["limits"], (5, 1)):
-        equal(limit["overflow"], 300, "overflow")
-        equal(limit["keys"], 10, "keys")
-        # ten keys of their own, and one bucket for all the others
-        equal(limit["allowed"], 11 * each, "allowed")
-        equal(limit["denied"], events - 11 * each, "denied")
-        equal(len(limit["top"]), 10, "top")
-    text = weir("replay", "--limit=5/h", "--max-keys", "10", "-", data=data).stdout.decode()
-    assert "300 requests under 5/h had no place for their key in the table" in text, text
-    assert "300 requests came from keys past --max-keys" in text, text
-    assert " more than 10 keys (ip) " in text, text
-    report = replay("-", ["5/h"], "--max-keys=40", data=data)
+        # the table has room for some more, the same under each limit
+        refused = limit["overflow"] // (events // clients)
+        equal(limit["overflow"], refused * (events // clients), "overflow, of whole keys")
+        equal(refused, report["limits"][0]["overflow"] // (events // clients), "refused keys")
+        assert 0 < refused <= clients - counted, refused
+        equal(limit["keys"], counted, "keys")
+        # each placed key of its own, and one bucket for all the others
+        equal(limit["allowed"], (clients - refused + 1) * each, "allowed")
+        equal(limit["denied"], events - limit["allowed"], "denied")
+        equal(len(limit["top"]), counted, "top")
+    text = weir("replay", "--limit=5/h", f"--max-keys={counted}", "-",
+                data=data).stdout.decode()
+    assert re.search(r"[\d,]+ requests under 5/h had no place for their key in the table",
+                     text), text
+    assert "1,900 requests came from keys past --max-keys" in text, text
+    assert f" more than {counted} keys (ip) " in text, text
+    report = replay("-", ["5/h"], f"--max-keys={clients}", data=data)
     equal((report["limits"][0]["overflow"], report["uncounted"]), (0, 0), "enough room")
 
 

@@ -128,13 +128,13 @@ static void s1_k14_cell(void **state)
 static void s1_k14_key_never_seen_before(void **state)
 {
     (void)state;
-    hold_engine(contend_for_key, ROUNDS, ROUNDS, "new key");
+    hold_engine(contend_for_key, 2 * ROUNDS, ROUNDS, "new key");
 }
 
 static void s1_k11_with_cancels(void **state)
 {
     (void)state;
-    hold_engine(contend_with_cancels, ROUNDS, ROUNDS / 2, "with cancels");
+    hold_engine(contend_with_cancels, 2 * ROUNDS, ROUNDS / 2, "with cancels");
 }
 
 static void s1_k16_across_new_origins(void **state)

@@ -200,7 +200,7 @@ static void sweep_or_leap(void *context, unsigned index)
         return;
     }
     while (weir_load_relaxed(&l->over) < THREADS - 1) {
-        weir_sweep(l->w);
+        weir_sweep(l->w, WEIR_SWEEP_AT);
         weir_add_relaxed(&l->sweeps, 1);
     }
 }

@@ -38,7 +38,7 @@ static uint64_t word_of(const struct scene *s)
 {
     struct weir_probe p =
         weir_table_probe(&s->w->table, s->key.high, s->key.low, (unsigned)s->limit);
-    return weir_load_acquire(weir_table_find(&p));
+    return weir_load_acquire(weir_table_find(&s->w->table, &p));
 }
 
 /* An engine whose limit has used many generations; the key's word is of the first. */
@@ -59,7 +59,7 @@ static void open_scene(struct scene *s)
 
 static void *sweep(void *scene)
 {
-    weir_sweep(((struct scene *)scene)->w);
+    weir_sweep(((struct scene *)scene)->w, WEIR_SWEEP_AT);
     return NULL;
 }
 
@@ -125,7 +125,7 @@ static void p1_a_waiting_sweep_holds_up_nobody(void **state)
     assert_true(add_limit(s.w, "b", weir_token_bucket(1, WEIR_SECOND, 1)) > 0);
     assert_true(weir_allow(s.w, s.limit, weir_key_u64(s.w, 3), 1, s.now));
     assert_true(weir_allow(s.w, s.limit, weir_key_u64(s.w, 3), 1, s.now + LIMIT_LEAP));
-    weir_sweep(s.w); /* who comes second goes his way */
+    weir_sweep(s.w, WEIR_SWEEP_AT); /* who comes second goes his way */
     let_go(&s);
     weir_close(s.w);
 }
@@ -172,7 +172,7 @@ static void s5_a_leap_that_is_taken_back_during_a_sweep(void **state)
     hold_sweep(&s);
     assert_int_equal(weir_decide(s.w, s.limit, s.key, 0, s.now).verdict, WEIR_DENIED);
     let_go(&s);
-    weir_sweep(s.w);
+    weir_sweep(s.w, WEIR_SWEEP_AT);
     assert_int_equal(__builtin_popcount(settings_of(&s)->generations), 1);
     assert_int_equal(weir_peek(s.w, s.limit, s.key, 1, s.now).wait, owed.wait);
     weir_close(s.w);

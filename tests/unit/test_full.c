@@ -160,13 +160,65 @@ static void k26_a_flood_evicts_nobody(void **state)
     weir_close(w);
 }
 
+/* K26, K27: a full table leaves behind what is full again, at the next call of a new key, and
+   nobody else; those that were refused have places then. */
+static void k26_idle_keys_make_room(void **state)
+{
+    (void)state;
+    static const enum weir_when_full answers[] = {WEIR_FULL_SHARE, WEIR_FULL_ALLOW, WEIR_FULL_DENY};
+    for (size_t c = 0; c < 3; c++) {
+        struct weir *w = open_for_keys(1000, answers[c]);
+        int limit = add_limit(w, "a", weir_token_bucket(1, WEIR_SECOND, 10));
+        for (uint64_t i = 0; i < 1000; i++) /* every third owes for a minute, the others a second */
+            assert_true(weir_charge(w, limit, weir_key_u64(w, i), i % 3 == 0 ? 70 : 1, NOW) > 0);
+        weir_ns now = NOW + WEIR_SECOND;
+        for (uint64_t i = 1000; i < 2000; i++) {
+            weir_key key = weir_key_u64(w, i);
+            bool asked = weir_peek(w, limit, key, 1, now - 1).verdict == WEIR_ALLOWED;
+            if (answers[c] != WEIR_FULL_SHARE)
+                assert_int_equal(asked, answers[c] == WEIR_FULL_ALLOW);
+            (void)weir_take(w, limit, key, 1, now - 1);
+        }
+        assert_int_equal(limit_stats(w, limit).overflow, 1000);
+        for (uint64_t i = 1000; i < 1666; i++) {
+            weir_key key = weir_key_u64(w, i);
+            assert_true(weir_peek(w, limit, key, 10, now).verdict == WEIR_ALLOWED);
+            assert_int_equal(weir_decide(w, limit, key, 2, now).remaining, 8);
+        }
+        assert_int_equal(limit_stats(w, limit).overflow, 1000);
+        struct weir_stats stats = {0};
+        assert_int_equal(weir_stats(w, &stats), 0);
+        assert_int_equal(stats.keys, 1000);
+        assert_int_equal(stats.dropped, 666);
+        (void)weir_take(w, limit, weir_key_u64(w, 1666), 1, now);
+        assert_int_equal(limit_stats(w, limit).overflow, 1001);
+        for (uint64_t i = 0; i < 1000; i += 3)
+            assert_int_equal(weir_peek(w, limit, weir_key_u64(w, i), 1, now).wait,
+                             60 * WEIR_SECOND);
+        weir_close(w);
+    }
+}
+
+static unsigned sealed_in(const struct weir_array *a)
+{
+    unsigned sealed = 0;
+    for (uint64_t i = 0; i < weir_order_lines(a->order); i++)
+        sealed +=
+            (unsigned)__builtin_popcount(weir_line_match(&weir_array_lines(a)[i], WEIR_TAG_SEALED));
+    return sealed;
+}
+
 static unsigned sealed_slots(const struct weir *w)
 {
     unsigned sealed = 0;
-    uint64_t lines = (uint64_t)1 << (w->table.shards_log2 + w->table.lines_log2);
-    for (uint64_t i = 0; i < lines; i++)
-        sealed +=
-            (unsigned)__builtin_popcount(weir_line_match(&w->table.lines[i], WEIR_TAG_SEALED));
+    for (uint64_t i = 0; i < w->table.shards; i++) {
+        uint64_t packed = weir_load_acquire(&w->table.words[i]);
+        while (packed != 0) {
+            const struct weir_array *a = weir_packed_array(packed);
+            sealed += sealed_in(a);
+            packed = weir_load_acquire(&a->next);
+        }
+    }
     return sealed;
 }
 
@@ -225,6 +277,7 @@ int main(void)
         cmocka_unit_test(k26_deny),
         cmocka_unit_test(k11_cancel_goes_back_to_the_overflow_bucket),
         cmocka_unit_test(k26_a_flood_evicts_nobody),
+        cmocka_unit_test(k26_idle_keys_make_room),
         cmocka_unit_test(k09_questions_seal_nothing),
         cmocka_unit_test(peek_refund_and_zero_take_no_place),
     };

@@ -256,6 +256,17 @@ static void errno_stays(void **state)
     int limit = add_limit(w, "a", weir_token_bucket(1, WEIR_SECOND, 1));
     assert_false(weir_allow(w, 99, weir_key_text(w, "k"), 1, 0));
     assert_true(weir_allow(w, limit, weir_key_text(w, "k"), 1, weir_now()));
+    assert_int_equal(errno, 77);
+    /* the table grows, what it leaves is retired, memory goes back */
+    for (uint64_t i = 0; i < 50000; i++) {
+        assert_true(weir_allow(w, limit, weir_key_u64(w, i), 1, weir_now()));
+        assert_int_equal(errno, 77);
+    }
+    struct weir_stats stats = {0};
+    assert_int_equal(weir_stats(w, &stats), 0);
+    assert_true(stats.growths > 0);
+    assert_int_equal(weir_trim(w, weir_now() + WEIR_DAY), 0);
+    assert_int_equal(weir_trim(NULL, 0), -EINVAL);
     weir_close(w);
     assert_int_equal(errno, 77);
 }
@@ -266,16 +277,22 @@ static void errno_stays(void **state)
 static int open_without_memory(void)
 {
     struct rlimit none = {16 << 20, 16 << 20};
+    struct weir_options options = {0};
     struct weir *w = NULL;
     if (setrlimit(RLIMIT_AS, &none) != 0)
         return 1;
     errno = 77;
-    if (weir_open(&w, NULL) != -ENOMEM || w != NULL)
+    options.max_keys = (size_t)1 << 32; /* many shards, without keys yet */
+    if (weir_open(&w, &options) != -ENOMEM || w != NULL)
         return 2;
     if (errno != 77)
         return 3;
     /* the table is small, the limits are many */
-    struct weir_options options = {0};
+    void *volatile taken;
+    do /* what the process has already */
+        taken = malloc(1 << 16);
+    while (taken != NULL);
+    errno = 77;
     options.max_keys = 16;
     options.max_limits = 65535;
     if (weir_open(&w, &options) != -ENOMEM || errno != 77)
@@ -283,18 +300,53 @@ static int open_without_memory(void)
     return 0;
 }
 
-static void errno_stays_without_memory(void **state)
+/* K28: the table cannot grow any more. */
+static int grow_without_memory(void)
 {
-    (void)state;
+    struct weir_policy policy = weir_token_bucket(1, WEIR_DAY, 1);
+    struct weir_options options = {.max_keys = 1000000, .when_full = WEIR_FULL_DENY};
+    struct rlimit none = {16 << 20, 16 << 20};
+    struct weir_stats stats = {0};
+    struct weir *w;
+    uint64_t keys = 0;
+    errno = 77;
+    if (weir_open(&w, &options) != 0 || weir_add_limit(w, "a", &policy) != 0)
+        return 5;
+    while (keys < 10000 && weir_allow(w, 0, weir_key_u64(w, keys), 1, WEIR_DAY))
+        keys++;
+    if (keys < 10000 || setrlimit(RLIMIT_AS, &none) != 0)
+        return 6;
+    while (keys < 1000000 && weir_allow(w, 0, weir_key_u64(w, keys), 1, WEIR_DAY))
+        keys++;
+    if (weir_stats(w, &stats) != 0 || stats.failures == 0 || keys < 20000 || keys == 1000000)
+        return 7;
+    for (uint64_t i = 0; i < keys; i++) { /* all is there, and nobody gets more */
+        if (weir_allow(w, 0, weir_key_u64(w, i), 1, 2 * WEIR_DAY - 1))
+            return 8;
+    }
+    if (errno != 77)
+        return 9;
+    return 0;
+}
+
+static int in_a_child(int (*body)(void))
+{
     fflush(NULL);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        _exit(open_without_memory());
+        _exit(body());
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    return WEXITSTATUS(status);
+}
+
+static void errno_stays_without_memory(void **state)
+{
+    (void)state;
+    assert_int_equal(in_a_child(open_without_memory), 0);
+    assert_int_equal(in_a_child(grow_without_memory), 0);
 }
 
 #endif

@@ -157,7 +157,7 @@ static void generations_run_out_and_the_sweep_frees_them(void **state)
     assert_int_equal(stats.origins, WEIR_GENERATIONS);
 
     for (unsigned round = 0; round < 5; round++) {
-        weir_sweep(w);
+        weir_sweep(w, WEIR_SWEEP_AT);
         assert_int_equal(generations_of(w, limit), 1);
         for (unsigned i = 1; i < WEIR_GENERATIONS; i++) {
             now += year;
@@ -279,13 +279,19 @@ static void k27_a_sweep_changes_no_answer(void **state)
     struct test_random random = random_start("debts", 6);
     weir_ns now = year;
     for (unsigned i = 0; i < KEYS + 50; i++) {
-        /* the origin moves every tenth key, so words of many generations lie in the table */
-        if (i % 10 == 0)
-            now += 250 * WEIR_DAY;
+        /* the clock leaps ahead and back every 25th key, so that words of many generations lie in
+           the table, all of them in debt: the calls that leap find nothing to be moved */
+        if (i % 25 == 0) {
+            for (unsigned j = 0; j < 8; j++)
+                assert_true(weir_peek(w, limit, weir_key_u64(w, j), 1, now).verdict != 0);
+            tell(w, limit, weir_key_u64(w, 0), now + 300 * WEIR_DAY);
+            tell(w, limit, weir_key_u64(w, 0), now);
+        }
         weir_key key = weir_key_u64(w, i % (KEYS / 2));
         assert_true(weir_charge(w, limit, key, 1 + random_below(&random, 2000000000), now) > 0);
         assert_true(weir_charge(w, other, key, 1 + random_below(&random, 100), now) > 0);
     }
+    assert_true(generations_of(w, limit) > 15);
     /* no place left: the overflow bucket */
     assert_true(weir_charge(w, limit, weir_key_u64(w, 1000000), 12345, now) > 0);
     weir_key unplaced = weir_key_u64(w, 1000001);
@@ -297,7 +303,7 @@ static void k27_a_sweep_changes_no_answer(void **state)
     tell(w, limit, unplaced,
          now + 300 * WEIR_DAY); /* the overflow word is of an older generation */
     tell(w, limit, unplaced, now);
-    weir_sweep(w);
+    weir_sweep(w, WEIR_SWEEP_AT);
     assert_int_equal(generations_of(w, limit), 1);
     assert_int_equal(weir_peek(w, limit, unplaced, 1000, now).wait, shared.wait);
     for (unsigned i = 0; i <= KEYS; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slot's loop on words of other generations, step by step: each interleaving is played by hand.
+ * The slot's loop on words of other generations, words never used and frozen ones, step by step:
+ * each interleaving is played by hand.
  */
 #include "../support.h"
 
@@ -31,12 +32,17 @@ static struct weir_settings settings_of(uint32_t generation, weir_ns origin_s,
     return s;
 }
 
-static bool apply(struct weir_atomic_u64 *slot, const struct weir_settings *s,
-                  struct weir_reader *reader, struct weir_operation op, struct weir_step *step)
+/* A word never used begins at NOW too. */
+static enum weir_slot apply(struct weir_atomic_u64 *slot, const struct weir_settings *s,
+                            struct weir_reader *reader, struct weir_operation op,
+                            struct weir_step *step)
 {
     struct weir_instant at;
     assert_true(weir_algorithm_instant(&s->meter, NOW, &at));
-    return weir_slot_apply(slot, &s->meter, reader, &op, &at, step);
+    enum weir_slot what = weir_slot_apply(slot, &s->meter, reader, &op, &at, step);
+    if (what == WEIR_SLOT_FRESH && weir_slot_first(slot, &s->meter, &op, &at, step))
+        return WEIR_SLOT_DONE;
+    return what;
 }
 
 /* Takes n of 10 under the settings. */
@@ -44,7 +50,8 @@ static void take(struct weir_atomic_u64 *slot, const struct weir_settings *s, ui
 {
     struct weir_reader reader = {s, 0, false};
     struct weir_step step;
-    assert_true(apply(slot, s, &reader, (struct weir_operation){WEIR_TAKE, n, 0, 0, 0}, &step));
+    assert_int_equal(apply(slot, s, &reader, (struct weir_operation){WEIR_TAKE, n, 0, 0, 0}, &step),
+                     WEIR_SLOT_DONE);
     assert_int_equal(step.count, n);
 }
 
@@ -59,7 +66,7 @@ static void s5_an_older_word_is_rebased(void **state)
     struct weir_reader reader = {&fresh, 0, false};
     struct weir_step step;
     take(&slot, &old, 7);
-    assert_true(apply(&slot, &fresh, &reader, admit_4, &step));
+    assert_int_equal(apply(&slot, &fresh, &reader, admit_4, &step), WEIR_SLOT_DONE);
     assert_int_equal(step.verdict, WEIR_DENIED);
     assert_int_equal(step.wait, WEIR_HOUR);
     assert_int_equal(weir_word_generation(weir_load_relaxed(&slot)), 1);
@@ -77,10 +84,10 @@ static void s5_a_newer_word_is_looked_up(void **state)
     struct weir_reader reader = {&old, 0, false};
     struct weir_step step;
     take(&slot, &fresh, 7);
-    assert_false(apply(&slot, &old, &reader, admit_4, &step));
+    assert_int_equal(apply(&slot, &old, &reader, admit_4, &step), WEIR_SLOT_UNKNOWN);
     assert_int_equal(reader.unknown, weir_load_relaxed(&slot));
     reader.settings = &fresh;
-    assert_true(apply(&slot, &fresh, &reader, admit_4, &step));
+    assert_int_equal(apply(&slot, &fresh, &reader, admit_4, &step), WEIR_SLOT_DONE);
     assert_int_equal(step.verdict, WEIR_DENIED);
 }
 
@@ -95,18 +102,18 @@ static void k15_unused_is_said_of_one_word(void **state)
     struct weir_reader reader = {&old, 0, false};
     struct weir_step step;
     take(&slot, &cut, 7);
-    assert_false(apply(&slot, &old, &reader, admit_4, &step));
+    assert_int_equal(apply(&slot, &old, &reader, admit_4, &step), WEIR_SLOT_UNKNOWN);
     reader.newest = true; /* the settings were loaded again: the same */
     uint64_t unused = weir_load_relaxed(&slot);
     /* meanwhile a new origin was published and the key used under it */
     weir_store_relaxed(&slot, 0);
     take(&slot, &fresh, 7);
-    assert_false(apply(&slot, &old, &reader, admit_4, &step));
+    assert_int_equal(apply(&slot, &old, &reader, admit_4, &step), WEIR_SLOT_UNKNOWN);
     assert_int_equal(reader.unknown, weir_load_relaxed(&slot));
     /* the word that was asked about is unused indeed */
     weir_store_relaxed(&slot, unused);
     reader.unknown = unused;
-    assert_true(apply(&slot, &old, &reader, admit_4, &step));
+    assert_int_equal(apply(&slot, &old, &reader, admit_4, &step), WEIR_SLOT_DONE);
     assert_int_equal(step.verdict, WEIR_ALLOWED);
 }
 
@@ -123,16 +130,70 @@ static void k11_a_cancel_that_meets_newer_settings(void **state)
         struct weir_step step;
         take(&slot, &old, 10);
         struct weir_operation reserve = {WEIR_ADMIT, 5, WEIR_FOREVER, 0, 0};
-        assert_true(apply(&slot, &old, &reader, reserve, &step));
+        assert_int_equal(apply(&slot, &old, &reader, reserve, &step), WEIR_SLOT_DONE);
         struct weir_operation cancel = {WEIR_CANCEL, 5, 0, step.slot, old.meter.origin};
         /* another reserves 2 behind it, under newer settings, between the cancel's two looks */
         struct weir_reader other = {&fresh, 0, false};
         struct weir_operation behind = {WEIR_ADMIT, 2, WEIR_FOREVER, 0, 0};
-        assert_true(apply(&slot, &fresh, &other, behind, &step));
-        assert_false(apply(&slot, &old, &reader, cancel, &step));
+        assert_int_equal(apply(&slot, &fresh, &other, behind, &step), WEIR_SLOT_DONE);
+        assert_int_equal(apply(&slot, &old, &reader, cancel, &step), WEIR_SLOT_UNKNOWN);
         reader.settings = &fresh;
-        assert_true(apply(&slot, &fresh, &reader, cancel, &step));
+        assert_int_equal(apply(&slot, &fresh, &reader, cancel, &step), WEIR_SLOT_DONE);
         assert_int_equal(step.count, 3);
+    }
+}
+
+/* A word never used is told to the caller, who knows where it begins; who loses the race for it is
+   told so, and reads it again. */
+static void k14_a_word_never_used_begins_where_the_caller_says(void **state)
+{
+    (void)state;
+    struct weir_settings s = settings_of(1, 500, NULL);
+    struct weir_reader reader = {&s, 0, false};
+    struct weir_atomic_u64 slot = {0};
+    struct weir_instant at;
+    struct weir_instant later;
+    struct weir_step step;
+    assert_true(weir_algorithm_instant(&s.meter, NOW, &at));
+    assert_true(weir_algorithm_instant(&s.meter, NOW + WEIR_HOUR, &later));
+    const struct weir_operation ten = {WEIR_ADMIT, 10, 0, 0, 0};
+    assert_int_equal(weir_slot_apply(&slot, &s.meter, &reader, &ten, &at, &step), WEIR_SLOT_FRESH);
+    assert_int_equal(weir_load_relaxed(&slot), 0);
+    assert_true(weir_slot_first(&slot, &s.meter, &ten, &later, &step));
+    assert_int_equal(step.verdict, WEIR_ALLOWED);
+    /* empty as of the later instant: at NOW two hours are missing for a token, not one */
+    assert_int_equal(apply(&slot, &s, &reader, admit_4, &step), WEIR_SLOT_DONE);
+    assert_int_equal(step.verdict, WEIR_DENIED);
+    assert_int_equal(step.wait, 5 * WEIR_HOUR);
+    uint64_t word = weir_load_relaxed(&slot);
+    assert_false(weir_slot_first(&slot, &s.meter, &ten, &later, &step));
+    assert_int_equal(weir_load_relaxed(&slot), word);
+    /* what does not write needs no word */
+    const struct weir_operation peek = {WEIR_PEEK, 3, 0, 0, 0};
+    assert_true(weir_slot_first(&slot, &s.meter, &peek, &at, &step));
+    assert_int_equal(step.verdict, WEIR_ALLOWED);
+    assert_int_equal(weir_load_relaxed(&slot), word);
+}
+
+/* S3, K28: nothing is decided on a word that a move is copying, whatever it says. */
+static void k28_a_frozen_word_stays_as_it_is(void **state)
+{
+    (void)state;
+    static const enum weir_verb verbs[] = {WEIR_ADMIT,  WEIR_PEEK,   WEIR_TAKE,
+                                           WEIR_CHARGE, WEIR_REFUND, WEIR_CANCEL};
+    struct test_random random = random_start("frozen", 12);
+    for (uint32_t generation = 1; generation <= WEIR_GENERATIONS; generation++) {
+        struct weir_settings s = settings_of(generation, 500, NULL);
+        struct weir_reader reader = {&s, 0, false};
+        struct weir_step step;
+        for (unsigned i = 0; i < 1000; i++) {
+            uint64_t words[] = {0, s.meter.mark, s.meter.mark | s.meter.span, random_u64(&random)};
+            struct weir_atomic_u64 slot = {words[i % 4] | WEIR_WORD_FROZEN};
+            uint64_t word = weir_load_relaxed(&slot);
+            struct weir_operation op = {verbs[i % 6], 1 + i % 12, 0, 0, 0};
+            assert_int_equal(apply(&slot, &s, &reader, op, &step), WEIR_SLOT_FROZEN);
+            assert_int_equal(weir_load_relaxed(&slot), word);
+        }
     }
 }
 
@@ -166,7 +227,7 @@ static void s2_the_last_unit_of_a_word_is_used(void **state)
     for (uint64_t over = 0; over <= 1; over++) {
         uint64_t payload = s.meter.span - s.meter.token + over;
         struct weir_atomic_u64 slot = {s.meter.mark | payload};
-        assert_true(apply(&slot, &s, &reader, one, &step));
+        assert_int_equal(apply(&slot, &s, &reader, one, &step), WEIR_SLOT_DONE);
         assert_int_equal(step.verdict, over ? WEIR_DENIED : WEIR_ALLOWED);
         assert_int_equal(weir_load_relaxed(&slot), s.meter.mark | (over ? payload : s.meter.span));
     }
@@ -179,6 +240,8 @@ int main(void)
         cmocka_unit_test(s5_a_newer_word_is_looked_up),
         cmocka_unit_test(k15_unused_is_said_of_one_word),
         cmocka_unit_test(k11_a_cancel_that_meets_newer_settings),
+        cmocka_unit_test(k14_a_word_never_used_begins_where_the_caller_says),
+        cmocka_unit_test(k28_a_frozen_word_stays_as_it_is),
         cmocka_unit_test(k29_any_word_in_a_cell),
         cmocka_unit_test(s2_the_last_unit_of_a_word_is_used),
     };

@@ -1,256 +1,457 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table: tags, claims, probing around the end of a shard, fullness, the walk.
+ * The table's parts: lines and sizes, the search in one array, and the walk over all that finds
+ * what is wrong. Places of keys: test_place.c; how an array is replaced: test_move.c.
  */
-#include "../support.h"
+#include "table_alone.h"
 
-/* A table by itself. */
-static struct weir_table make_table(uint64_t max_keys, unsigned id_bits)
-{
-    struct weir_table t;
-    memset(&t, 0, sizeof t);
-    assert_int_equal(weir_table_init(&t, max_keys, id_bits), 0);
-    return t;
-}
+#include "table/arena.h"
 
-static struct weir_atomic_u64 *claim(struct weir_table *t, uint64_t high, uint64_t low,
-                                     unsigned limit)
-{
-    struct weir_probe p = weir_table_probe(t, high, low, limit);
-    return weir_table_claim(t, &p);
-}
+/* ---- lines and sizes ---- */
 
-static struct weir_atomic_u64 *find(struct weir_table *t, uint64_t high, uint64_t low,
-                                    unsigned limit)
-{
-    struct weir_probe p = weir_table_probe(t, high, low, limit);
-    return weir_table_find(&p);
-}
-
-static void a_tag_is_never_empty_nor_sealed(void **state)
+static void a_tag_is_never_one_of_those_that_are_no_keys(void **state)
 {
     (void)state;
-    for (unsigned bits = 1; bits <= 16; bits++) {
+    for (unsigned bits = 2; bits <= 16; bits++) {
         for (unsigned limit = 0; limit < 1U << bits; limit += bits > 8 ? 97 : 1) {
             uint64_t tag = weir_tag(0, limit, bits);
-            assert_true(tag > 1);
+            assert_true(tag > WEIR_TAG_HEADER);
             assert_int_equal(weir_tag_limit(tag, bits), limit);
             assert_int_equal(weir_tag_limit(weir_tag(UINT64_MAX, limit, bits), bits), limit);
         }
     }
 }
 
+/* All four tags are compared, in all 64 bits. */
+static void a_line_matches_whole_tags(void **state)
+{
+    (void)state;
+    _Alignas(64) struct weir_line line;
+    for (unsigned mask = 0; mask < 16; mask++) {
+        for (unsigned bit = 0; bit < 64; bit++) {
+            uint64_t tag = 0x123456789abcdef0U;
+            for (unsigned i = 0; i < 4; i++) {
+                uint64_t other = tag ^ (uint64_t)1 << bit;
+                weir_store_relaxed(&line.tag[i], (mask >> i & 1) != 0 ? tag : other);
+                weir_store_relaxed(&line.word[i], tag);
+            }
+            assert_int_equal(weir_line_match(&line, tag), mask);
+            assert_int_equal(weir_line_hint(&line, tag), mask);
+            assert_false(weir_line_ends(&line));
+        }
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t tag = weir_load_relaxed(&line.tag[i]);
+        for (uint64_t end = WEIR_TAG_EMPTY; end <= WEIR_TAG_SEALED; end++) {
+            weir_store_relaxed(&line.tag[i], end);
+            assert_true(weir_line_ends(&line));
+        }
+        weir_store_relaxed(&line.tag[i], tag);
+    }
+}
+
 static void sizes(void **state)
 {
     (void)state;
-    static const struct {
-        uint64_t max_keys;
-        unsigned shards_log2, lines_log2;
-    } sizes[] = {
-        {1, 0, 0},    {2, 0, 0},        {3, 0, 1},         {1024, 0, 9},
-        {1025, 1, 9}, {1048576, 10, 9}, {10000000, 14, 9},
-    };
+    static const uint64_t sizes[] = {1,    63,   127,    128,     1220,     1221,
+                                     3000, 5000, 100000, 1048576, 10000000, (uint64_t)1 << 32};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        struct weir_table t = make_table(sizes[i].max_keys, 8);
-        assert_int_equal(t.shards_log2, sizes[i].shards_log2);
-        assert_int_equal(t.lines_log2, sizes[i].lines_log2);
-        assert_int_equal((uintptr_t)t.lines % 64, 0);
-        /* load at most 1/2 */
-        assert_true(2 * sizes[i].max_keys <= t.bytes / 16);
+        struct weir_table t;
+        assert_int_equal(weir_table_init(&t, sizes[i], 8, STALE_MAX), 0);
+        /* no shard has more than it should, and the shards are not more than twice as many */
+        assert_true(t.shards * WEIR_SHARD_KEYS >= sizes[i]);
+        assert_true(t.shards == 1 || t.shards * WEIR_SHARD_KEYS < 2 * sizes[i]);
+        /* M1: a block is 1/64 of a share or a little less; what blocks can leave unspent is 1/64 of
+           max_keys at most */
+        uint64_t block = (uint64_t)1 << t.block_log2;
+        uint64_t share = sizes[i] / t.shards;
+        assert_true(block == 1 || block * 64 <= share);
+        assert_true(block == 64 || block * 128 > share);
+        assert_true(t.shards * (block - 1) <= sizes[i] / 64);
+        /* every hash has a shard, the lowest the first and the highest the last */
+        assert_int_equal(weir_table_probe(&t, 0, 0, 0).shard, 0);
+        assert_int_equal(weir_table_probe(&t, UINT64_MAX, 0, 0).shard, t.shards - 1);
+        assert_int_equal(weir_load_relaxed(&t.unspent), sizes[i]);
+        assert_true(weir_table_bytes(&t) < ((size_t)1 << 20) + t.shards * 64);
         weir_table_free(&t);
     }
 }
 
-static void k28_each_key_keeps_its_slot(void **state)
+/* Load limits lie where they should, rise with the shard, and leave room in each array. */
+static void load_limits_are_staggered(void **state)
 {
     (void)state;
-    enum { KEYS = 5000 };
-    struct weir_table t = make_table(KEYS, 8);
-    struct weir_atomic_u64 *slots[KEYS];
-    struct test_random random = random_start("slots", 4);
-    struct test_random again = random;
-    for (unsigned i = 0; i < KEYS; i++) {
-        uint64_t high = random_u64(&random);
-        slots[i] = claim(&t, high, random_u64(&random), i % 256);
-        assert_non_null(slots[i]);
-        weir_store_relaxed(slots[i], i + 1);
+    struct weir_table t;
+    assert_int_equal(weir_table_init(&t, 10000000, 8, STALE_MAX), 0);
+    for (uint64_t order = WEIR_ORDER_MIN; order <= WEIR_ORDER_MAX; order++) {
+        uint64_t slots = weir_order_slots(order);
+        uint64_t before = 0;
+        assert_int_equal(slots, weir_order_lines(order) * 4);
+        assert_true(order == WEIR_ORDER_MIN || slots > weir_order_slots(order - 1));
+        /* some slots stay empty in any case, so that a search ends */
+        assert_true(weir_order_full(order) * 16 <= slots * 15);
+        assert_true(weir_order_full(order) * 16 >= slots * 15 - 48);
+        for (uint64_t shard = 0; shard < t.shards; shard++) {
+            uint64_t limit = weir_shard_limit(&t, shard, order);
+            assert_true(limit >= before && limit <= weir_order_full(order));
+            assert_true((limit + 1) * 1024 > slots * WEIR_LOAD_LOWEST);
+            assert_true(limit * 1024 <= slots * (WEIR_LOAD_LOWEST + WEIR_LOAD_SPREAD));
+            before = limit;
+        }
+        uint64_t spread = before - weir_shard_limit(&t, 0, order);
+        assert_true((spread + 2) * 1024 >= slots * (WEIR_LOAD_SPREAD - 5));
     }
-    assert_int_equal(weir_load_relaxed(&t.claimed), KEYS);
-    random = again;
-    for (unsigned i = 0; i < KEYS; i++) {
-        uint64_t high = random_u64(&random);
-        uint64_t low = random_u64(&random);
-        assert_ptr_equal(find(&t, high, low, i % 256), slots[i]);
-        assert_ptr_equal(claim(&t, high, low, i % 256), slots[i]);
-        assert_int_equal(weir_load_relaxed(slots[i]), i + 1);
-        /* the same key under another limit is another entry */
-        assert_ptr_not_equal(find(&t, high, low, (i + 1) % 256), slots[i]);
-    }
-    assert_int_equal(weir_load_relaxed(&t.claimed), KEYS);
+    /* a shard's share of a full table is below every load limit of the largest array but one */
+    assert_true(weir_shard_limit(&t, 0, WEIR_ORDER_MAX - 1) > WEIR_SHARD_KEYS);
     weir_table_free(&t);
 }
 
-/* K25: with all home lines equal everything is found, probing is bounded, and the rest is refused.
- */
+static void arrays_are_aligned_and_empty(void **state)
+{
+    (void)state;
+    struct weir_table *t = alone_open(1000);
+    uint64_t bytes = 0;
+    for (unsigned order = WEIR_ORDER_MIN; order <= WEIR_ORDER_MAX; order++) {
+        struct weir_array *a = weir_table_make_array(t, 0, order);
+        assert_non_null(a);
+        assert_int_equal((uintptr_t)a % 512, 0);
+        assert_int_equal(a->order, order);
+        uint64_t packed = weir_array_pack(a);
+        assert_ptr_equal(weir_packed_array(packed), a);
+        assert_ptr_equal(weir_packed_array(packed | WEIR_ARRAY_MOVING), a);
+        /* the home line by the word is the one that the tag has */
+        for (uint64_t i = 0; i < 256; i++) {
+            uint64_t tag = tag_at((unsigned)i, i * i);
+            assert_int_equal(home_in(a, tag), i * block_of(order) / 256);
+            assert_ptr_equal(weir_packed_home(packed | WEIR_ARRAY_MOVING, tag),
+                             weir_array_block(a) + home_in(a, tag));
+        }
+        for (unsigned i = 0; i < WEIR_HEADER_LINES; i++) {
+            assert_int_equal(weir_line_match(&weir_array_block(a)[i], WEIR_TAG_HEADER), 15);
+            assert_false(weir_line_ends(&weir_array_block(a)[i]));
+        }
+        for (uint64_t i = 0; i < weir_order_lines(order); i++) {
+            assert_int_equal(weir_line_match(&weir_array_lines(a)[i], WEIR_TAG_EMPTY), 15);
+            for (unsigned slot = 0; slot < WEIR_LINE_SLOTS; slot++)
+                assert_int_equal(weir_load_relaxed(&weir_array_lines(a)[i].word[slot]), 0);
+        }
+        bytes += 64 * block_of(order);
+        assert_int_equal(weir_load_relaxed(&t->bytes), bytes);
+        assert_int_equal(weir_load_relaxed(&t->arrays), order - WEIR_ORDER_MIN + 1);
+        weir_retire(t, a);
+        bytes -= 64 * block_of(order);
+        assert_int_equal(weir_load_relaxed(&t->bytes), bytes);
+        weir_add_relaxed(&t->arrays, 1); /* counted on, for the next round */
+    }
+    alone_close(t);
+}
+
+/* ---- one array ---- */
+
+static enum weir_found claim(struct weir_array *a, uint64_t tag, struct weir_search *s,
+                             bool *claimed)
+{
+    uint64_t races = 0;
+    enum weir_found found = weir_array_claim(a, tag, WEIR_PROBE_LINES, s, claimed, &races);
+    assert_int_equal(races, 0);
+    return found;
+}
+
+static void k28_each_tag_keeps_its_slot(void **state)
+{
+    (void)state;
+    struct weir_table *t = alone_open(1000);
+    for (unsigned order = WEIR_ORDER_MIN; order <= WEIR_ORDER_MAX; order++) {
+        struct weir_array *a = weir_table_make_array(t, 0, order);
+        struct test_random random = random_start("slots", order);
+        struct test_random again = random;
+        uint64_t tags = weir_order_slots(order) * 4 / 5; /* no load limit is above that */
+        struct weir_search s = {NULL, 0, 0};
+        bool claimed;
+        for (uint64_t i = 0; i < tags; i++) {
+            uint64_t tag = random_u64(&random);
+            assert_int_equal(weir_array_search(a, tag, &s), WEIR_EMPTY);
+            assert_int_equal(claim(a, tag, &s, &claimed), WEIR_FOUND);
+            assert_true(claimed);
+            weir_store_relaxed(weir_search_word(&s), i + 1);
+        }
+        for (uint64_t i = 0; i < tags; i++) {
+            uint64_t tag = random_u64(&again);
+            assert_int_equal(weir_array_search(a, tag, &s), WEIR_FOUND);
+            assert_int_equal(weir_load_relaxed(weir_search_word(&s)), i + 1);
+            struct weir_atomic_u64 *word = weir_search_word(&s);
+            assert_int_equal(claim(a, tag, &s, &claimed), WEIR_FOUND);
+            assert_false(claimed);
+            assert_ptr_equal(weir_search_word(&s), word);
+        }
+        weir_retire(t, a);
+    }
+    alone_close(t);
+}
+
+/* One who claims, and what others claim at one of his steps. */
+struct claims {
+    struct weir_array *a;
+    uint64_t tag;
+    struct weir_search s;
+    uint64_t races;
+    bool claimed;
+};
+
+static void claim_too(void *context)
+{
+    struct claims *c = context;
+    assert_int_equal(
+        weir_array_claim(c->a, c->tag, WEIR_PROBE_LINES, &c->s, &c->claimed, &c->races),
+        WEIR_FOUND);
+}
+
+/* S3: whoever is stopped wherever in his claim, two claims of one tag meet at one slot, and claims
+   of two tags with one home get two. */
+static void k28_claims_that_meet(void **state)
+{
+    (void)state;
+    struct weir_table *t = alone_open(1000);
+    uint64_t lost = 0;
+    for (int same = 0; same <= 1; same++) {
+        for (uint64_t n = 1;; n++) {
+            struct weir_array *a = weir_table_make_array(t, 0, WEIR_ORDER_MIN);
+            struct claims first = {.a = a, .tag = tag_at(255, 0)};
+            struct claims second = {.a = a, .tag = tag_at(255, same == 0)};
+            for (uint64_t i = 0; i < 6; i++) /* the home line and half of the next are taken */
+                assert_int_equal(claim(a, tag_at(255, 10 + i), &first.s, &first.claimed),
+                                 WEIR_FOUND);
+            stop_at(n, claim_too, &second);
+            claim_too(&first);
+            bool stopped = was_stopped();
+            if (stopped) {
+                bool one = weir_search_word(&first.s) == weir_search_word(&second.s);
+                assert_int_equal(one, same);
+                assert_int_equal(first.claimed + second.claimed, same != 0 ? 1 : 2);
+                lost += first.races;
+            }
+            weir_retire(t, a);
+            if (!stopped)
+                break;
+        }
+        assert_int_equal(lost, same + 1); /* by who was stopped right before his compare-and-swap */
+    }
+    alone_close(t);
+}
+
+/* Lines that a search from a home goes through to the (n + 1)-th with slots. */
+static uint64_t lines_to(const struct weir_array *a, unsigned at, uint64_t n)
+{
+    uint64_t block = block_of(a->order);
+    uint64_t line = home_in(a, tag_at(at, 0));
+    for (uint64_t lines = 1;; lines++, line = (line + 1) % block) {
+        if (line >= WEIR_HEADER_LINES && n-- == 0)
+            return lines;
+    }
+}
+
+/* K25: with all home lines equal everything is found, in 64 lines, around the end of the array. */
 static void k25_all_homes_equal(void **state)
 {
     (void)state;
-    struct weir_table t = make_table(1024, 8);
-    uint64_t lows[1024];
-    unsigned found = 0;
-    for (uint64_t low = 1; found < 300; low++) {
-        struct weir_probe p = weir_table_probe(&t, 0, low << 8, 7);
-        /* the last line: probing has to go around the shard's end */
-        if (p.home == p.mask)
-            lows[found++] = low << 8;
+    static const unsigned homes[] = {0, 100, 255};
+    struct weir_table *t = alone_open(1000);
+    for (unsigned h = 0; h < 3; h++) {
+        struct weir_array *a = weir_table_make_array(t, 0, WEIR_ORDER_MAX);
+        struct weir_search s = {NULL, 0, 0};
+        bool claimed;
+        uint64_t places = 0;
+        for (; lines_to(a, homes[h], places / 4) <= WEIR_PROBE_LINES; places++) {
+            assert_int_equal(claim(a, tag_at(homes[h], places), &s, &claimed), WEIR_FOUND);
+            assert_true(claimed);
+            assert_int_equal(s.lines, lines_to(a, homes[h], places / 4));
+            weir_store_relaxed(weir_search_word(&s), places + 1);
+        }
+        assert_true(places >= 4 * (WEIR_PROBE_LINES - WEIR_HEADER_LINES));
+        for (uint64_t i = 0; i < places; i++)
+            assert_int_equal(weir_load_relaxed(word_in(a, tag_at(homes[h], i))), i + 1);
+        for (uint64_t i = places; i < places + 50; i++) {
+            assert_int_equal(claim(a, tag_at(homes[h], i), &s, &claimed), WEIR_NOWHERE);
+            assert_false(claimed);
+            assert_int_equal(weir_array_search(a, tag_at(homes[h], i), &s), WEIR_NOWHERE);
+            assert_int_equal(s.lines, WEIR_PROBE_LINES);
+        }
+        weir_retire(t, a);
     }
-    struct weir_atomic_u64 *slots[300];
-    for (unsigned i = 0; i < 256; i++) {
-        slots[i] = claim(&t, 0, lows[i], 7);
-        assert_non_null(slots[i]);
-    }
-    assert_int_equal(weir_load_relaxed(&t.longest_probe), WEIR_PROBE_LINES);
-    for (unsigned i = 256; i < 300; i++) {
-        struct weir_probe p = weir_table_probe(&t, 0, lows[i], 7);
-        assert_null(weir_table_claim(&t, &p));
-        assert_null(weir_table_find(&p));
-        bool place_left = true;
-        assert_null(weir_table_settle(&t, &p, true, &place_left));
-        assert_false(place_left);
-    }
-    for (unsigned i = 0; i < 256; i++)
-        assert_ptr_equal(find(&t, 0, lows[i], 7), slots[i]);
-    weir_table_free(&t);
+    alone_close(t);
 }
 
-static void m1_not_more_than_max_keys(void **state)
+/* K25: what is moved finds a place beyond 64 full lines, and is found there from then on. */
+static void k25_moved_entries_beyond_64_lines(void **state)
 {
     (void)state;
-    static const uint64_t sizes[] = {1, 2, 3, 4, 5, 100, 2000};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        struct weir_table t = make_table(sizes[i], 1);
-        struct test_random random = {i};
-        uint64_t placed = 0;
-        for (uint64_t k = 0; k < 4 * sizes[i] + 4; k++) {
-            uint64_t high = random_u64(&random);
-            if (claim(&t, high, random_u64(&random), 0) != NULL)
-                placed++;
-        }
-        assert_int_equal(placed, sizes[i]);
-        assert_int_equal(weir_load_relaxed(&t.claimed), sizes[i]);
-        weir_table_free(&t);
+    enum { PLACES = WEIR_PROBE_LINES * WEIR_LINE_SLOTS, BEYOND = 41 };
+    struct weir_table *t = alone_open(1000);
+    struct weir_array *from = replace(t, WEIR_ORDER_MAX, 0);
+    struct weir_array *to = begin_move(t, WEIR_ORDER_MAX, 0);
+    struct weir_effort e = helper_of(t, 0, 0);
+    struct weir_search s;
+    bool claimed;
+    for (uint64_t i = 0; i < PLACES; i++)
+        assert_int_equal(claim(to, tag_at(100, i), &s, &claimed), WEIR_FOUND);
+    for (uint64_t i = PLACES; i < PLACES + BEYOND; i++) {
+        weir_move_put(&e.move, tag_at(100, i), 1000 + i);
+        /* as far as it has to, and no further */
+        assert_int_equal(weir_load_relaxed(&to->reach), (i / 4) + 1);
     }
+    assert_int_equal(e.move.moved, BEYOND);
+    for (uint64_t i = PLACES; i < PLACES + BEYOND; i++) {
+        assert_non_null(word_in(to, tag_at(100, i)));
+        assert_int_equal(weir_load_relaxed(word_in(to, tag_at(100, i))), 1000 + i);
+    }
+    assert_int_equal(weir_array_search(to, tag_at(100, 9999), &s), WEIR_EMPTY);
+    assert_int_equal(weir_array_search(from, tag_at(100, 0), &s), WEIR_EMPTY);
+    /* a new key does not go there */
+    assert_int_equal(claim(to, tag_at(100, 9999), &s, &claimed), WEIR_NOWHERE);
+    alone_close(t);
 }
 
+/* ---- reading all of it ---- */
+
 struct tally {
-    uint64_t tags, words;
+    uint64_t tags, words, count;
 };
 
 static void add_up(void *context, uint64_t tag, struct weir_atomic_u64 *word)
 {
     struct tally *tally = context;
     tally->tags ^= tag;
-    tally->words += weir_load_relaxed(word);
-}
-
-/* S1: who was told that there is no place never gets one, though others' slots are empty still. */
-static void s1_k26_no_place_is_for_ever(void **state)
-{
-    (void)state;
-    struct weir_table t = make_table(100, 8);
-    struct test_random random = random_start("no place", 9);
-    for (unsigned i = 0; i < 100; i++) {
-        uint64_t high = random_u64(&random);
-        assert_non_null(claim(&t, high, random_u64(&random), 0));
-    }
-    for (unsigned i = 0; i < 300; i++) {
-        uint64_t high = random_u64(&random);
-        uint64_t low = random_u64(&random);
-        struct weir_probe p = weir_table_probe(&t, high, low, 0);
-        bool place_left = true;
-        if (i % 3 == 0) { /* a mere question leaves the table as it is */
-            assert_null(weir_table_settle(&t, &p, true, &place_left));
-        } else if (i % 3 == 1) {
-            assert_null(weir_table_settle(&t, &p, false, &place_left));
-        } else {
-            assert_null(weir_table_claim(&t, &p));
-            place_left = false;
-        }
-        assert_false(place_left);
-        /* as if a claim under way had seen room: the count no longer stands in its way */
-        weir_store_relaxed(&t.claimed, 99);
-        if (i == 0)
-            assert_non_null(weir_table_claim(&t, &p));
-        if (i % 3 != 0)
-            assert_null(weir_table_claim(&t, &p));
-        weir_store_relaxed(&t.claimed, 100);
-    }
-    weir_table_free(&t);
-}
-
-/* The walker finds what would break S3: a tag twice, a gap before a tag, a wrong count. */
-static void the_walker_finds_what_is_wrong(void **state)
-{
-    (void)state;
-    struct weir_table t = make_table(2000, 8);
-    assert_true(weir_table_is_valid(&t));
-    struct test_random random = random_start("walker", 8);
-    for (unsigned i = 0; i < 2000; i++) {
-        uint64_t high = random_u64(&random);
-        assert_non_null(claim(&t, high, random_u64(&random), 0));
-    }
-    assert_true(weir_table_is_valid(&t));
-    weir_store_relaxed(&t.claimed, 1999);
-    assert_false(weir_table_is_valid(&t));
-    weir_store_relaxed(&t.claimed, 2000);
-
-    struct weir_line *line = t.lines;
-    while (weir_load_relaxed(&line->tag[0]) == 0 || weir_load_relaxed(&line->tag[1]) != 0)
-        line++;
-    uint64_t tag = weir_load_relaxed(&line->tag[0]);
-    weir_store_relaxed(&line->tag[1], tag); /* twice */
-    weir_store_relaxed(&t.claimed, 2001);
-    assert_false(weir_table_is_valid(&t));
-    weir_store_relaxed(&t.claimed, 2000);
-    weir_store_relaxed(&line->tag[0], 0); /* once, behind a gap */
-    assert_false(weir_table_is_valid(&t));
-    weir_store_relaxed(&line->tag[0], tag);
-    weir_store_relaxed(&line->tag[1], 0);
-    assert_true(weir_table_is_valid(&t));
-    weir_table_free(&t);
+    tally->words += weir_load_relaxed(word) & ~WEIR_SLOT_FROZEN;
+    tally->count++;
 }
 
 static void walk_visits_each_slot_once(void **state)
 {
     (void)state;
-    struct weir_table t = make_table(3000, 8);
-    struct tally expected = {0, 0};
-    struct test_random random = random_start("walk", 5);
-    for (uint64_t i = 1; i <= 3000; i++) {
-        uint64_t high = random_u64(&random);
-        uint64_t low = random_u64(&random);
-        weir_store_relaxed(claim(&t, high, low, 3), i);
-        expected.tags ^= weir_tag(low, 3, 8);
-        expected.words += i;
+    struct tally expected = {0, 0, 0};
+    struct weir_table *t = alone_open(1000);
+    for (uint64_t i = 0; i < 700; i++) {
+        put_key(t, tag_of(i), 1000 + i);
+        expected.tags ^= tag_of(i);
+        expected.words += 1000 + i;
     }
-    struct tally seen = {0, 0};
-    weir_table_walk(&t, add_up, &seen);
+    settle(t, 0);
+    struct tally seen = {0, 0, 0};
+    weir_table_walk(t, add_up, &seen);
     assert_int_equal(seen.tags, expected.tags);
     assert_int_equal(seen.words, expected.words);
-    weir_table_free(&t);
+    assert_int_equal(seen.count, 700);
+    /* what is being moved is visited in both */
+    begin_move(t, root_of(t)->order, 0);
+    struct weir_effort e = helper_of(t, 0, 0);
+    weir_move_key(&e.move, tag_of(3));
+    weir_move_key(&e.move, tag_of(5));
+    seen = (struct tally){0, 0, 0};
+    weir_table_walk(t, add_up, &seen);
+    assert_int_equal(seen.count, 702);
+    assert_int_equal(seen.words, expected.words + 1003 + 1005);
+    uint64_t error;
+    assert_int_equal(weir_table_keys(t, &error), 700);
+    assert_int_equal(error, 698);
+    weir_shard_finish(&e);
+    assert_int_equal(weir_table_keys(t, &error), 700);
+    assert_int_equal(error, 0);
+    alone_close(t);
+}
+
+static struct weir_line *line_with(const struct weir_array *a, unsigned tags)
+{
+    struct weir_line *line = weir_array_lines(a);
+    for (uint64_t i = 0; i < weir_order_lines(a->order); i++, line++) {
+        if (weir_line_match(line, WEIR_TAG_EMPTY) == (15U << tags & 15U))
+            return line;
+    }
+    fail();
+    return NULL;
+}
+
+/* The walker finds what would break S3: a tag twice, a gap before a tag, a tag where no search for
+   it ends, a wrong count. */
+static void the_walker_finds_wrong_tags_and_counts(void **state)
+{
+    (void)state;
+    struct weir_table *t = alone_open(300);
+    assert_true(weir_table_is_valid(t));
+    for (uint64_t i = 0; i < 200; i++)
+        put_key(t, tag_of(i << 40), 1000);
+    struct weir_array *root = settle(t, 0);
+    assert_true(weir_table_is_valid(t));
+    weir_add_relaxed(&root->fresh, 1);
+    assert_false(weir_table_is_valid(t));
+    weir_add_relaxed(&root->fresh, (uint64_t)-1);
+
+    struct weir_line *line = line_with(root, 2);
+    uint64_t tag = weir_load_relaxed(&line->tag[0]);
+    uint64_t other = weir_load_relaxed(&line->tag[1]);
+    weir_store_relaxed(&line->tag[1], tag); /* twice, and the other is gone */
+    assert_false(weir_table_is_valid(t));
+    weir_store_relaxed(&line->tag[1], other);
+    assert_true(weir_table_is_valid(t));
+    weir_store_relaxed(&line->tag[2], other); /* behind a gap */
+    weir_store_relaxed(&line->tag[1], WEIR_TAG_EMPTY);
+    assert_false(weir_table_is_valid(t));
+    weir_store_relaxed(&line->tag[1], WEIR_TAG_SEALED);
+    assert_false(weir_table_is_valid(t));
+    weir_store_relaxed(&line->tag[2], WEIR_TAG_EMPTY);
+    uint64_t home = (uint64_t)(line - weir_array_block(root)) * 256 / block_of(root->order);
+    weir_store_relaxed(&line->tag[1], tag_at((unsigned)(home + 128) % 256, 7)); /* far from it */
+    assert_false(weir_table_is_valid(t));
+    weir_store_relaxed(&line->tag[1], other);
+    assert_true(weir_table_is_valid(t));
+    alone_close(t);
+}
+
+/* And it finds wrong credits, and a key that is live in an array and in the next. */
+static void the_walker_finds_wrong_credits_and_twins(void **state)
+{
+    (void)state;
+    struct weir_table *t = alone_open(300);
+    for (uint64_t i = 0; i < 100; i++)
+        put_key(t, tag_of(i << 40), 1000);
+    struct weir_array *root = settle(t, 0);
+    weir_add_relaxed(&t->unspent, 1);
+    assert_false(weir_table_is_valid(t));
+    weir_add_relaxed(&t->shares[0].credits, (uint64_t)-1);
+    assert_true(weir_table_is_valid(t));
+
+    struct weir_array *to = begin_move(t, root->order, 0);
+    struct weir_effort e = helper_of(t, 0, 0);
+    weir_move_key(&e.move, tag_of((uint64_t)7 << 40));
+    assert_true(weir_table_is_valid(t));
+    struct weir_atomic_u64 *old = word_in(root, tag_of((uint64_t)7 << 40));
+    assert_int_equal(weir_load_relaxed(old), 1000 | WEIR_SLOT_FROZEN);
+    weir_store_relaxed(old, 1000); /* live in both */
+    assert_false(weir_table_is_valid(t));
+    weir_store_relaxed(old, 1000 | WEIR_SLOT_FROZEN);
+    weir_add_relaxed(&to->moved, 1);
+    assert_false(weir_table_is_valid(t));
+    weir_add_relaxed(&to->moved, (uint64_t)-1);
+    assert_true(weir_table_is_valid(t));
+    settle(t, 0);
+    assert_true(weir_table_is_valid(t));
+    alone_close(t);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tag_is_never_empty_nor_sealed),
+        cmocka_unit_test(a_tag_is_never_one_of_those_that_are_no_keys),
+        cmocka_unit_test(a_line_matches_whole_tags),
         cmocka_unit_test(sizes),
-        cmocka_unit_test(k28_each_key_keeps_its_slot),
+        cmocka_unit_test(load_limits_are_staggered),
+        cmocka_unit_test(arrays_are_aligned_and_empty),
+        cmocka_unit_test(k28_each_tag_keeps_its_slot),
+        cmocka_unit_test(k28_claims_that_meet),
         cmocka_unit_test(k25_all_homes_equal),
-        cmocka_unit_test(m1_not_more_than_max_keys),
-        cmocka_unit_test(s1_k26_no_place_is_for_ever),
-        cmocka_unit_test(the_walker_finds_what_is_wrong),
+        cmocka_unit_test(k25_moved_entries_beyond_64_lines),
         cmocka_unit_test(walk_visits_each_slot_once),
+        cmocka_unit_test(the_walker_finds_wrong_tags_and_counts),
+        cmocka_unit_test(the_walker_finds_wrong_credits_and_twins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
