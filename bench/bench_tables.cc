@@ -1,353 +1,345 @@
 // SPDX-License-Identifier: MIT
 //
-// Other tables on the same traces as the engine's: each holds a cell per key, inline or behind a
-// pointer, and decides by the same exact token bucket, so that what differs is the table.
+// Decisions on one thread, in tables of a thousand, a million and 10 million keys, uniform and
+// Zipf 0.99: the floor, weir, and other tables, on the same traces in one run.
 //
-//   flat array       no table at all: the cell at the trace's index; the floor of any
-//   engine           weir_decide
-//   libcuckoo        cuckoohash_map, cell inline, locks by stripe
-//   oneTBB           concurrent_hash_map, cell in a node, a lock per node
-//   mutexes          std::unordered_map in 64 parts, each behind a mutex
-//   cds_lfht         liburcu's lock-free hash table, made for the keys, a node per key
+//   alone  the next key depends on what the last decision said, so that latencies add up
+//   free   nothing waits for the last decision but what the processor makes wait
+//   batch  memory is asked for ahead: by the floor 16 keys ahead all the time, by weir in calls of
+//          weir_decide_batch with 64 or 16 requests
 //
-// Keys are hashed by weir_key_u64 in all but the flat array. All decisions are admissions; a
-// benchmark that refuses one fails.
+// A name without "hashing" means keys that were hashed beforehand: hashing is a call of its own,
+// and the floor has none. Other tables are measured free and with hashing. "max4" is an engine
+// opened for four times as many keys as it holds.
+//
+// The caller gives `now`, which advances by a millisecond a decision. All decisions are
+// admissions; a benchmark that refuses one fails, and one in which keys had no place.
 
 #include "check.h"
 
-#include <weir/weir.h>
-
-#include <libcuckoo/cuckoohash_map.hh>
-#include <tbb/concurrent_hash_map.h>
-#include <urcu/urcu-bp.h>
-
-#include <urcu/rculfhash.h>
-
-#include <cmath>
-#include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <mutex>
-#include <random>
-#include <unordered_map>
+#include "kept.h"
+#include "memory.h"
+#include "subjects.h"
+#include "tables.h"
 
 namespace
 {
 
-const size_t trace_size = 1 << 21;
+using namespace weir_bench;
 
-// Key numbers: uniform, or Zipf with exponent 0.99 by rejection-inversion (Hoermann, Derflinger,
-// "Rejection-inversion to generate variates from monotone discrete distributions", 1996).
-class zipf
-{
-  public:
-    zipf(uint64_t keys, double exponent) : s(exponent), n(static_cast<double>(keys))
+// The key at a place of a trace, changed by what is always zero.
+struct hashed {
+    weir_key operator()(size_t at, uint64_t zero) const
     {
-        low = integral(1.5) - 1;
-        high = integral(n + 0.5);
-        cut = 2 - inverse(integral(2.5) - std::pow(2, -s));
+        weir_key key = t.hashed[at % trace_size];
+        return {key.high ^ zero, key.low ^ zero};
     }
-
-    template <class generator> uint64_t operator()(generator &random)
-    {
-        for (;;) {
-            double u = high + std::generate_canonical<double, 53>(random) * (low - high);
-            double x = inverse(u);
-            double k = std::min(std::max(std::floor(x + 0.5), 1.0), n);
-            if (k - x <= cut || u >= integral(k + 0.5) - std::pow(k, -s))
-                return static_cast<uint64_t>(k) - 1;
-        }
-    }
-
-  private:
-    double integral(double x) const
-    {
-        return (std::pow(x, 1 - s) - 1) / (1 - s);
-    }
-    double inverse(double x) const
-    {
-        return std::pow(1 + x * (1 - s), 1 / (1 - s));
-    }
-    double s, n, low, high, cut;
+    const limited &engine;
+    const trace &t;
 };
 
-// The same trace for all tables; made once for each size and kind.
-const std::vector<uint32_t> &trace_of(uint64_t keys, bool skewed)
-{
-    static std::map<std::pair<uint64_t, bool>, std::vector<uint32_t>> traces;
-    std::vector<uint32_t> &trace = traces[{keys, skewed}];
-    if (trace.empty()) {
-        std::mt19937_64 random(keys);
-        zipf by_rank(keys, 0.99);
-        trace.resize(trace_size);
-        // Ranks are spread over the key numbers, so that hot keys are no neighbours.
-        for (uint32_t &key : trace) {
-            uint64_t number =
-                skewed ? by_rank(random) * 0x9E3779B97F4A7C15 % keys : random() % keys;
-            key = static_cast<uint32_t>(number);
-        }
+struct hashing {
+    weir_key operator()(size_t at, uint64_t zero) const
+    {
+        return weir_key_u64(engine.w, t.numbers[at % trace_size] ^ zero);
     }
-    return trace;
+    const limited &engine;
+    const trace &t;
+};
+
+uint64_t keys_of(const benchmark::State &state)
+{
+    return static_cast<uint64_t>(state.range(0));
 }
 
-struct key_hash {
-    size_t operator()(const weir_key &key) const
-    {
-        return key.low;
-    }
-    // oneTBB's names
-    static size_t hash(const weir_key &key)
-    {
-        return key.low;
-    }
-    static bool equal(const weir_key &a, const weir_key &b)
-    {
-        return a.low == b.low && a.high == b.high;
-    }
-};
-
-struct key_equal {
-    bool operator()(const weir_key &a, const weir_key &b) const
-    {
-        return key_hash::equal(a, b);
-    }
-};
-
-// What all tables share: the limit, and the engine that hashes keys.
-struct common {
-    common()
-    {
-        weir_options options = {};
-        options.max_keys = 1;
-        const weir_policy policy = weir_token_bucket(1000, WEIR_SECOND, 1000);
-        if (weir_open(&hasher, &options) != 0 || weir_meter_init(&meter, &policy, 0) != 0)
-            std::abort();
-    }
-    weir *hasher = nullptr;
-    weir_meter meter;
-};
-
-const common &shared()
+template <class thing> thing &of_state(const benchmark::State &state)
 {
-    static const common the;
-    return the;
+    return kept<thing>(keys_of(state));
 }
 
-bool decide(weir_cell &cell, weir_ns now)
+const trace &trace_of(const benchmark::State &state)
 {
-    return weir_cell_decide(&cell, &shared().meter, 1, now).verdict == WEIR_ALLOWED;
+    return of_state<traces>(state).of[state.range(1)];
 }
 
-class flat_array
+void expect_all(benchmark::State &state, const char *name, uint64_t done)
 {
-  public:
-    explicit flat_array(uint64_t keys) : cells(keys)
-    {
-    }
-    bool allow(uint32_t number, weir_ns now)
-    {
-        return decide(cells[number].cell, now);
-    }
-
-  private:
-    struct slot { // as large as a slot of the engine's
-        uint64_t unused = 0;
-        weir_cell cell = {};
-    };
-    std::vector<slot> cells;
-};
-
-class engine
-{
-  public:
-    explicit engine(uint64_t keys)
-    {
-        weir_options options = {};
-        options.max_keys = keys;
-        const weir_policy policy = shared().meter.policy;
-        if (weir_open(&w, &options) != 0 || weir_add_limit(w, "bench", &policy) != 0)
-            std::abort();
-    }
-    ~engine()
-    {
-        weir_close(w);
-    }
-    bool allow(uint32_t number, weir_ns now)
-    {
-        return weir_decide(w, 0, weir_key_u64(w, number), 1, now).verdict == WEIR_ALLOWED;
-    }
-
-  private:
-    weir *w = nullptr;
-};
-
-weir_key key_of(uint32_t number)
-{
-    return weir_key_u64(shared().hasher, number);
+    expect_decisions(name, done, static_cast<uint64_t>(state.iterations()));
 }
 
-class cuckoo
+// ---- the floor --------------------------------------------------------------------------------
+
+void floor_alone(benchmark::State &state)
+{
+    flat_array &array = of_state<flat_array>(state);
+    const trace &t = trace_of(state);
+    size_t at = warm(array, array.places[0], t, keys_of(state));
+    uint64_t zero = hidden_zero(), last = 0, done = 0;
+    for (auto _ : state) {
+        last = array.step(t.numbers[at++ % trace_size] ^ (last & zero));
+        done += last;
+    }
+    array.places[0].at = at;
+    expect_all(state, __func__, done);
+}
+
+void floor_free(benchmark::State &state)
+{
+    flat_array &array = of_state<flat_array>(state);
+    const trace &t = trace_of(state);
+    size_t at = warm(array, array.places[0], t, keys_of(state));
+    uint64_t done = 0;
+    for (auto _ : state)
+        done += array.step(t.numbers[at++ % trace_size]);
+    array.places[0].at = at;
+    expect_all(state, __func__, done);
+}
+
+void floor_batch(benchmark::State &state)
+{
+    const size_t ahead = 16;
+    flat_array &array = of_state<flat_array>(state);
+    const trace &t = trace_of(state);
+    size_t at = warm(array, array.places[0], t, keys_of(state));
+    uint64_t done = 0;
+    for (auto _ : state) {
+        array.prefetch(t.numbers[(at + ahead) % trace_size]);
+        done += array.step(t.numbers[at++ % trace_size]);
+    }
+    array.places[0].at = at;
+    expect_all(state, __func__, done);
+}
+
+// ---- weir -------------------------------------------------------------------------------------
+
+// Fails a benchmark that was answered from the overflow instead of the table.
+class placed
 {
   public:
-    explicit cuckoo(uint64_t keys) : map(keys)
+    placed(benchmark::State &its_state, const limited &its_engine)
+        : state(its_state), engine(its_engine), before(stats_of(engine.w).overflow)
     {
     }
-    bool allow(uint32_t number, weir_ns now)
+    ~placed()
     {
-        bool allowed = false;
-        auto step = [&](weir_cell &cell) { allowed = decide(cell, now); };
-        weir_key key = key_of(number);
-        if (!map.update_fn(key, step)) {
-            map.insert(key, weir_cell{0});
-            map.update_fn(key, step);
-        }
-        return allowed;
+        uint64_t without = stats_of(engine.w).overflow - before;
+        if (without * 20 > static_cast<uint64_t>(state.iterations()))
+            fail("more than one decision in 20 was of a key without a place");
     }
 
   private:
-    libcuckoo::cuckoohash_map<weir_key, weir_cell, key_hash, key_equal> map;
+    benchmark::State &state;
+    const limited &engine;
+    uint64_t before;
 };
 
-class onetbb
+template <class engine_type, class source> void weir_alone(benchmark::State &state)
 {
-  public:
-    explicit onetbb(uint64_t keys) : map(keys)
-    {
-    }
-    bool allow(uint32_t number, weir_ns now)
-    {
-        table::accessor found;
-        map.insert(found, key_of(number));
-        return decide(found->second, now);
-    }
-
-  private:
-    using table = tbb::concurrent_hash_map<weir_key, weir_cell, key_hash>;
-    table map;
-};
-
-class mutexes
-{
-  public:
-    explicit mutexes(uint64_t keys)
-    {
-        for (part &p : parts)
-            p.map.reserve(keys / 64 + 1);
-    }
-    bool allow(uint32_t number, weir_ns now)
-    {
-        weir_key key = key_of(number);
-        part &p = parts[key.high >> 58];
-        std::lock_guard<std::mutex> guard(p.lock);
-        return decide(p.map[key], now);
-    }
-
-  private:
-    struct alignas(64) part {
-        std::mutex lock;
-        std::unordered_map<weir_key, weir_cell, key_hash, key_equal> map;
-    };
-    part parts[64];
-};
-
-class lfht
-{
-  public:
-    explicit lfht(uint64_t keys)
-    {
-        unsigned long buckets = 1;
-        while (buckets < keys)
-            buckets <<= 1;
-        table = cds_lfht_new_flavor(buckets, 1, 0, CDS_LFHT_AUTO_RESIZE | CDS_LFHT_ACCOUNTING,
-                                    &urcu_bp_flavor, nullptr);
-        if (table == nullptr)
-            std::abort();
-    }
-    ~lfht()
-    {
-        cds_lfht_iter iter;
-        urcu_bp_read_lock();
-        cds_lfht_first(table, &iter);
-        while (cds_lfht_node *found = cds_lfht_iter_get_node(&iter)) {
-            cds_lfht_next(table, &iter);
-            cds_lfht_del(table, found);
-            delete caa_container_of(found, node, link);
-        }
-        urcu_bp_read_unlock();
-        cds_lfht_destroy(table, nullptr);
-    }
-    bool allow(uint32_t number, weir_ns now)
-    {
-        weir_key key = key_of(number);
-        cds_lfht_iter iter;
-        urcu_bp_read_lock();
-        cds_lfht_lookup(table, key.low, match, &key, &iter);
-        cds_lfht_node *found = cds_lfht_iter_get_node(&iter);
-        if (found == nullptr) {
-            node *fresh = new node{{}, key, {0}};
-            found = cds_lfht_add_unique(table, key.low, match, &key, &fresh->link);
-            if (found != &fresh->link)
-                delete fresh;
-        }
-        bool allowed = decide(caa_container_of(found, node, link)->cell, now);
-        urcu_bp_read_unlock();
-        return allowed;
-    }
-
-  private:
-    struct node {
-        cds_lfht_node link;
-        weir_key key;
-        weir_cell cell;
-    };
-    static int match(cds_lfht_node *link, const void *key)
-    {
-        return key_hash::equal(caa_container_of(link, node, link)->key,
-                               *static_cast<const weir_key *>(key));
-    }
-    cds_lfht *table;
-};
-
-// Free running: nothing waits for the last decision but what the processor makes wait.
-template <class table> void run(benchmark::State &state)
-{
-    uint64_t keys = static_cast<uint64_t>(state.range(0));
-    const std::vector<uint32_t> &trace = trace_of(keys, state.range(1) != 0);
-    table t(keys);
-    weir_ns now = WEIR_SECOND;
-    for (uint64_t key = 0; key < keys; key++)
-        benchmark::DoNotOptimize(t.allow(static_cast<uint32_t>(key), now));
-    size_t i = 0;
-    uint64_t allowed = 0;
+    limited &engine = of_state<engine_type>(state);
+    source key{engine, trace_of(state)};
+    size_t at = warm(engine, engine.places[0], key.t, keys_of(state));
+    placed check(state, engine);
+    uint64_t zero = hidden_zero(), last = 0, allowed = 0;
+    weir_ns now = engine.now;
     for (auto _ : state) {
         now += WEIR_MILLISECOND;
-        allowed += t.allow(trace[i++ % trace_size], now);
+        weir_result result = weir_decide(engine.w, engine.limit, key(at++, last & zero), 1, now);
+        // The balance, not the verdict: a branch may tell that one before the word has come.
+        last = result.remaining;
+        allowed += result.verdict == WEIR_ALLOWED;
     }
-    if (allowed != static_cast<uint64_t>(state.iterations()))
-        state.SkipWithError("refused what was due");
+    engine.places[0].at = at;
+    engine.now = now;
+    expect_all(state, __func__, allowed);
 }
 
-void sizes(benchmark::internal::Benchmark *b)
+template <class engine_type, class source> void weir_free(benchmark::State &state)
 {
-    b->ArgNames({"keys", "zipf"});
-    for (int64_t keys : {1000, 1000000})
-        for (int64_t skewed : {0, 1})
-            b->Args({keys, skewed});
+    limited &engine = of_state<engine_type>(state);
+    source key{engine, trace_of(state)};
+    size_t at = warm(engine, engine.places[0], key.t, keys_of(state));
+    placed check(state, engine);
+    uint64_t allowed = 0;
+    weir_ns now = engine.now;
+    for (auto _ : state) {
+        now += WEIR_MILLISECOND;
+        weir_result result = weir_decide(engine.w, engine.limit, key(at++, 0), 1, now);
+        allowed += result.verdict == WEIR_ALLOWED;
+        benchmark::DoNotOptimize(result);
+    }
+    engine.places[0].at = at;
+    engine.now = now;
+    expect_all(state, __func__, allowed);
 }
 
-BENCHMARK_TEMPLATE(run, flat_array)->Apply(sizes);
-BENCHMARK_TEMPLATE(run, engine)->Apply(sizes);
-BENCHMARK_TEMPLATE(run, cuckoo)->Apply(sizes);
-BENCHMARK_TEMPLATE(run, onetbb)->Apply(sizes);
-BENCHMARK_TEMPLATE(run, mutexes)->Apply(sizes);
-BENCHMARK_TEMPLATE(run, lfht)->Apply(sizes);
+// A figure is of one decision; building the requests and reading the answers is included.
+template <class engine_type, class source, size_t size> void weir_batch(benchmark::State &state)
+{
+    limited &engine = of_state<engine_type>(state);
+    source key{engine, trace_of(state)};
+    size_t at = warm(engine, engine.places[0], key.t, keys_of(state));
+    placed check(state, engine);
+    uint64_t allowed = 0;
+    weir_request requests[size];
+    weir_result results[size];
+    while (state.KeepRunningBatch(size)) {
+        engine.now += size * WEIR_MILLISECOND;
+        for (weir_request &request : requests)
+            request = {engine.limit, key(at++, 0), 1};
+        weir_decide_batch(engine.w, requests, results, size, engine.now);
+        for (const weir_result &result : results)
+            allowed += result.verdict == WEIR_ALLOWED;
+    }
+    engine.places[0].at = at;
+    expect_all(state, __func__, allowed);
+}
+
+// ---- other tables -----------------------------------------------------------------------------
+
+template <class table> struct running {
+    explicit running(uint64_t keys) : t(keys)
+    {
+        for (uint64_t key = 0; key < keys; key++)
+            t.allow(static_cast<uint32_t>(key), now);
+    }
+    table t;
+    weir_ns now = WEIR_SECOND;
+    size_t at = 0;
+};
+
+template <class table> void other(benchmark::State &state)
+{
+    running<table> &r = of_state<running<table>>(state);
+    const trace &t = trace_of(state);
+    size_t at = r.at;
+    weir_ns now = r.now, until = weir_now() + WEIR_SECOND / 10;
+    auto next = [&] {
+        now += WEIR_MILLISECOND;
+        return r.t.allow(t.numbers[at++ % trace_size], now);
+    };
+    // Warmed as the others are, but for a tenth of a second at most.
+    for (uint64_t left = warming(keys_of(state)); left > 0 && weir_now() < until; left--)
+        next();
+    uint64_t allowed = 0;
+    for (auto _ : state)
+        allowed += next();
+    r.at = at;
+    r.now = now;
+    expect_all(state, __func__, allowed);
+}
+
+// ---- what runs together -----------------------------------------------------------------------
+
+std::string name_of(const std::string &what, uint64_t keys, bool skewed)
+{
+    return what + "/keys:" + std::to_string(keys) + "/zipf:" + (skewed ? "1" : "0");
+}
+
+void add(const std::string &what, uint64_t keys, void (*run)(benchmark::State &))
+{
+    benchmark::internal::Benchmark *b = benchmark::RegisterBenchmark(what.c_str(), run);
+    b->ArgNames({"keys", "zipf"});
+    for (int64_t skewed : {0, 1})
+        b->Args({static_cast<int64_t>(keys), skewed});
+}
+
+template <class engine> void add_engine(const std::string &suffix, uint64_t keys)
+{
+    add("weir_alone" + suffix, keys, weir_alone<engine, hashed>);
+    add("weir_free" + suffix, keys, weir_free<engine, hashed>);
+    add("weir_batch64" + suffix, keys, weir_batch<engine, hashed, 64>);
+    add("weir_batch16" + suffix, keys, weir_batch<engine, hashed, 16>);
+}
+
+const uint64_t thousand = 1000, million = 1000 * thousand, ten_million = 10 * million;
+
+void add_size(uint64_t keys)
+{
+    add("floor_alone", keys, floor_alone);
+    add("floor_free", keys, floor_free);
+    add("floor_batch", keys, floor_batch);
+    add_engine<filled<1>>("", keys);
+    add("weir_alone_hashing", keys, weir_alone<filled<1>, hashing>);
+    add("weir_free_hashing", keys, weir_free<filled<1>, hashing>);
+    add("weir_batch64_hashing", keys, weir_batch<filled<1>, hashing, 64>);
+    if (keys == million)
+        add_engine<filled<4>>("_max4", keys);
+    add("flat_cells", keys, other<flat_cells>);
+    add("libcuckoo", keys, other<libcuckoo_map>);
+    add("onetbb", keys, other<onetbb_map>);
+    add("mutexes", keys, other<mutex_maps>);
+    add("cds_lfht", keys, other<cds_lfht_map>);
+}
+
+// ---- what is stated ---------------------------------------------------------------------------
+
+struct size {
+    const char *text;
+    uint64_t keys;
+    double alone, free, batch; // of the floor at most, uniform keys
+};
+
+const size sizes[] = {{"1 thousand", thousand, 3, 3, 3},
+                      {"1 million", million, 1.5, 4.5, 2.2},
+                      {"10 million", ten_million, 1.35, 3.5, 2.2}};
+
+void against_floor(std::vector<ratio> &ratios, const size &s, bool skewed)
+{
+    auto name = [&](const char *what) { return name_of(what, s.keys, skewed); };
+    auto add_form = [&](const char *form, const char *batch, double most) {
+        std::string weir = std::string("weir_") + form + batch,
+                    floor = std::string("floor_") + form;
+        std::string text = std::string(form) + " : floor, " + s.text + (skewed ? ", Zipf" : "");
+        ratios.emplace_back(text, best_of{name(weir.c_str())}, best_of{name(floor.c_str())},
+                            skewed ? shown() : at_most(most));
+        ratios.emplace_back(text + ", with hashing", best_of{name((weir + "_hashing").c_str())},
+                            best_of{name(floor.c_str())}, shown());
+    };
+    add_form("alone", "", s.alone);
+    add_form("free", "", s.free);
+    add_form("batch", "64", s.batch);
+}
+
+void against_others(std::vector<ratio> &ratios, const size &s, bool skewed)
+{
+    auto name = [&](const char *what) { return name_of(what, s.keys, skewed); };
+    best_of others{name("libcuckoo"), name("onetbb"), name("mutexes"), name("cds_lfht")};
+    std::string rest = std::string(", ") + s.text + (skewed ? ", Zipf" : "");
+    bool is_stated = s.keys == million && !skewed;
+    ratios.emplace_back("best other table : weir free" + rest, others,
+                        best_of{name("weir_free_hashing")}, is_stated ? at_least(1.6) : shown());
+    ratios.emplace_back("best other table : weir batch" + rest, others,
+                        best_of{name("weir_batch64_hashing")}, is_stated ? at_least(3) : shown());
+}
+
+std::vector<ratio> ratios_of(const size &s)
+{
+    std::vector<ratio> ratios;
+    for (bool skewed : {false, true})
+        against_floor(ratios, s, skewed);
+    for (bool skewed : {false, true})
+        against_others(ratios, s, skewed);
+    ratios.emplace_back(
+        std::string("batch : free, ") + s.text, best_of{name_of("weir_batch64", s.keys, false)},
+        best_of{name_of("weir_free", s.keys, false)}, s.keys == million ? at_most(0.6) : shown());
+    return ratios;
+}
 
 } // namespace
 
 int main(int argc, char **argv)
 {
-    return weir_bench::main_of(
-        argc, argv,
-        {{"engine : libcuckoo, a million keys", "run<engine>/keys:1000000/zipf:0",
-          "run<cuckoo>/keys:1000000/zipf:0", 1.0}});
+    const uint64_t needed = uint64_t(4) << 30; // all tables of 10 million keys are there at once
+    std::vector<part> parts;
+    std::vector<ratio> ratios;
+    for (const size &s : sizes) {
+        if (s.keys == ten_million && available_bytes() < needed) {
+            std::fprintf(stderr, "10 million keys are left out: less than 4 GiB of memory\n");
+            continue;
+        }
+        parts.push_back({[keys = s.keys] { add_size(keys); }, free_kept});
+        for (ratio &r : ratios_of(s))
+            ratios.push_back(std::move(r));
+    }
+    return main_of(argc, argv, parts, ratios);
 }
