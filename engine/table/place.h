@@ -90,6 +90,17 @@ static inline enum weir_try weir_place_make_credit(struct weir_effort *e, struct
     return weir_shard_start(e, root, root->order) ? WEIR_AGAIN : WEIR_REFUSED;
 }
 
+/* Room, but a seal in the way: an array of the same size is without, unless a larger one is due. */
+static inline enum weir_try weir_place_unseal(struct weir_effort *e, struct weir_array *root,
+                                              struct weir_array *in)
+{
+    if (in != root || weir_array_count(root) >= weir_shard_limit(e->t, e->shard, root->order))
+        return weir_place_make_room(e, root, in);
+    if (e->rounds++ >= WEIR_ROUNDS_MAX)
+        return WEIR_REFUSED;
+    return weir_shard_start(e, root, root->order) ? WEIR_AGAIN : WEIR_REFUSED;
+}
+
 /* Claims a slot in `in` for a key that has none there. */
 static inline enum weir_try weir_place_claim(struct weir_effort *e, struct weir_array *root,
                                              struct weir_array *in, struct weir_place *p)
@@ -201,7 +212,7 @@ static inline enum weir_try weir_place_absent(struct weir_effort *e, uint64_t pa
     } else if (found != WEIR_SEALED) {
         how = weir_place_claim(e, root, in, p);
     } else { /* refused before: there is room if the array can be replaced */
-        how = weir_credit_ready(e->t, e->share) ? weir_place_make_room(e, root, in)
+        how = weir_credit_ready(e->t, e->share) ? weir_place_unseal(e, root, in)
                                                 : weir_place_make_credit(e, root, in);
     }
     if (how != WEIR_REFUSED || look == WEIR_LOOK)
