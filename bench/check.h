@@ -113,17 +113,16 @@ class median_reporter : public benchmark::BenchmarkReporter
 
     void ReportRuns(const std::vector<Run> &runs) override
     {
-        kept.insert(kept.end(), runs.begin(), runs.end());
+        for (const Run &run : runs)
+            part.emplace(std::make_pair(run.family_index, run.per_family_instance_index), run);
     }
 
     /* The end of a part. */
     void Finalize() override
     {
-        auto index_of = [](const Run &run) {
-            return std::make_pair(run.family_index, run.per_family_instance_index);
-        };
-        std::stable_sort(kept.begin() + static_cast<std::ptrdiff_t>(part_begin), kept.end(),
-                         [&](const Run &a, const Run &b) { return index_of(a) < index_of(b); });
+        for (auto &[index, run] : part)
+            kept.push_back(std::move(run));
+        part.clear();
         std::printf("\n%-*s %10s %8s\n", width, "median of repetitions", "ns", "varies");
         for (size_t i = part_begin; i < kept.size(); i++)
             print(kept[i]);
@@ -216,6 +215,8 @@ class median_reporter : public benchmark::BenchmarkReporter
     std::map<std::string, double> costs;
     std::vector<Run> kept;
     size_t part_begin = 0;
+    /* of the part under way, in the order of registration; equal ones in that of their coming */
+    std::multimap<std::pair<int64_t, int64_t>, Run> part;
     int width = 0;
     bool told_context = false;
 };
