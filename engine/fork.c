@@ -36,7 +36,7 @@
 #include <pthread.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool installed; /* engines; said by the first handler that runs, too */
+static struct weir_atomic_u64 installed; /* 1: said by who installs, or by a handler that runs */
 
 static pthread_mutex_t engines = PTHREAD_MUTEX_INITIALIZER;
 static struct weir *first; /* engines */
@@ -45,7 +45,7 @@ static void before_fork(void)
 {
     int saved = errno;
     pthread_mutex_lock(&engines);
-    installed = true;
+    weir_store_relaxed(&installed, 1);
     for (struct weir *w = first; w != NULL; w = w->next)
         pthread_mutex_lock(&w->sweeping);
     for (struct weir *w = first; w != NULL; w = w->next)
@@ -86,12 +86,14 @@ static void after_fork_child(void)
 
 static int install(void)
 {
-    if (!installed)
-        installed = pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0;
-    return installed ? 0 : -ENOMEM;
+    if (weir_load_relaxed(&installed) == 0 &&
+        pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0)
+        weir_store_relaxed(&installed, 1);
+    return weir_load_relaxed(&installed) != 0 ? 0 : -ENOMEM;
 }
 
-/* Without the lock, which a fork that is already under way would not give back in the child. */
+/* Without the lock, which the child of a fork that is already under way would find taken. In such a
+   child pthread_once does this again, and what is installed is not installed twice. */
 static void install_once(void)
 {
     install();

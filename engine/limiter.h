@@ -3,7 +3,8 @@
  * The limiter inside: an engine's parts, and what its files offer each other.
  *
  *   engine.c    opening and closing           limits.c    adding, finding, removing limits
- *   decide.c    every call on a key           place.c     a key's place in the table
+ *   decide.c    every call on a key           quick.c     the usual decision, and batches
+ *   place.c     a key's place in the table
  *   origin.c    settings with an origin       sweep.c     freeing of generations
  *   trim.c      returning memory              key.c       hashing
  *   counters.c  statistics per thread         stats.c     their sums
@@ -19,6 +20,9 @@
 #include "table/table.h"
 
 #include <pthread.h>
+
+/* So that the verb is a constant in each caller and the dispatch on it folds away. */
+#define WEIR_INLINE static inline __attribute__((always_inline))
 
 #define WEIR_NAME_MAX    63
 #define WEIR_SECRET_SIZE 192 /* what XXH3 takes at least, and what weir_options promises */
@@ -95,6 +99,14 @@ static inline struct weir_settings *weir_limit_settings(const struct weir_limit 
 {
     struct weir_settings *s = weir_pointer_load_acquire(&l->settings);
     return s != NULL ? s : weir_pointer_load_acquire(&l->closing);
+}
+
+/* Counts calls in the thread's own row of a limit: by verdict, or WEIR_COUNTER_OVERFLOW. */
+WEIR_INLINE void weir_count_call(struct weir *w, unsigned limit, unsigned which, uint64_t n)
+{
+    bool shared;
+    struct weir_counter_row *row = &weir_counters_rows(w->counters, &shared)[limit];
+    weir_count(&row->of[which], n, shared);
 }
 
 /* The lock is no part of an engine's value. */

@@ -20,7 +20,7 @@ static inline enum weir_judgement weir_table_judge(const void *host, uint64_t ta
 {
     const struct weir *w = host;
     struct weir_limit *l = &w->limits[weir_tag_limit(tag, w->table.id_bits)];
-    const struct weir_settings *s = weir_pointer_load_acquire(&l->settings); /* origin.c, O2 */
+    const struct weir_settings *s = weir_limit_settings(l); /* origin.c, O2 */
     uint64_t payload;
     for (;;) {
         if (s == NULL)
@@ -31,7 +31,7 @@ static inline enum weir_judgement weir_table_judge(const void *host, uint64_t ta
         if (weir_settings_translate(s, *word, &payload))
             break;
         /* Of newer settings, or older than all that are left: slot.h, O1. */
-        const struct weir_settings *next = weir_pointer_load_acquire(&l->settings);
+        const struct weir_settings *next = weir_limit_settings(l);
         if (next == s)
             return WEIR_UNUSED;
         s = next;

@@ -184,10 +184,10 @@ static void put_by_limit(struct writer *out, const struct weir *w, put_samples *
 {
     for (unsigned i = 0; i < w->limits_used; i++) {
         const struct weir_limit *l = weir_limit_at(w, (int)i);
-        struct weir_counter_sums sums = {{0}};
+        struct weir_counter_sums sums;
         if (l == NULL)
             continue;
-        weir_counters_sum(w->counters, i, &sums);
+        weir_limit_counts(w, i, &sums);
         put_of_limit(out, l->name, &sums);
     }
 }
