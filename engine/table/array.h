@@ -191,7 +191,7 @@ static inline void weir_array_mark_header(struct weir_array *a)
 enum weir_found {
     WEIR_FOUND,  /* at the tag */
     WEIR_EMPTY,  /* at an empty slot, or where the tag cannot be any more */
-    WEIR_SEALED, /* at a sealed slot: the array is being moved */
+    WEIR_SEALED, /* at a sealed slot: the array is being moved, or the key was refused */
     WEIR_NOWHERE /* the tag is not there, and has no place either */
 };
 
@@ -210,7 +210,7 @@ static inline struct weir_atomic_u64 *weir_search_word(const struct weir_search 
 /*
  * Looks for a tag in one line: true when the search ends here. The slot is the tag's, or the first
  * empty or sealed one. Acquire: pairs with the claim of a slot and with its seal; who sees a seal
- * also sees the shard's moving bit, and looks for the key in the next array.
+ * that a move has made also sees the shard's moving bit, and looks for the key in the next array.
  */
 static inline bool weir_line_search(struct weir_line *line, uint64_t tag, struct weir_search *s,
                                     enum weir_found *found)
@@ -231,7 +231,7 @@ static inline bool weir_line_search(struct weir_line *line, uint64_t tag, struct
     return false;
 }
 
-/* How far a search goes that saw no end in 64 lines. Acquire: pairs with weir_array_place_moved. */
+/* How far a search goes that saw no end in 64 lines. Acquire: pairs with weir_array_claim. */
 static inline uint64_t weir_array_reach(const struct weir_array *a, uint64_t lines)
 {
     uint64_t reach = weir_load_acquire(&a->reach);

@@ -56,16 +56,26 @@ static inline void weir_place_unreserve(struct weir_effort *e, struct weir_array
         weir_credit_pay(e->share, 1);
 }
 
+/* One more round of making room; it ends the move under way, where there is one. WEIR_PLACED: there
+   is none, and something else has to be done. */
+static inline enum weir_try weir_place_round(struct weir_effort *e, struct weir_array *root,
+                                             struct weir_array *in)
+{
+    if (e->rounds++ >= WEIR_ROUNDS_MAX)
+        return WEIR_REFUSED;
+    if (in == root)
+        return WEIR_PLACED;
+    weir_shard_finish(e);
+    return WEIR_AGAIN;
+}
+
 /* No room in the array: gets on with its replacement. */
 static inline enum weir_try weir_place_make_room(struct weir_effort *e, struct weir_array *root,
                                                  struct weir_array *in)
 {
-    if (e->rounds++ >= WEIR_ROUNDS_MAX)
-        return WEIR_REFUSED;
-    if (in != root) {
-        weir_shard_finish(e);
-        return WEIR_AGAIN;
-    }
+    enum weir_try how = weir_place_round(e, root, in);
+    if (how != WEIR_PLACED)
+        return how;
     if (weir_shard_grow(e, root))
         return WEIR_AGAIN;
     if (e->beyond)
@@ -78,12 +88,9 @@ static inline enum weir_try weir_place_make_room(struct weir_effort *e, struct w
 static inline enum weir_try weir_place_make_credit(struct weir_effort *e, struct weir_array *root,
                                                    struct weir_array *in)
 {
-    if (e->rounds++ >= WEIR_ROUNDS_MAX)
-        return WEIR_REFUSED;
-    if (in != root) {
-        weir_shard_finish(e);
-        return WEIR_AGAIN;
-    }
+    enum weir_try how = weir_place_round(e, root, in);
+    if (how != WEIR_PLACED)
+        return how;
     if (weir_shard_next(root) == (struct weir_array *)0 &&
         !weir_shard_is_idle(e, root, WEIR_IDLE_FOR_ROOM))
         return WEIR_REFUSED;
@@ -96,7 +103,7 @@ static inline enum weir_try weir_place_unseal(struct weir_effort *e, struct weir
 {
     if (in != root || weir_array_count(root) >= weir_shard_limit(e->t, e->shard, root->order))
         return weir_place_make_room(e, root, in);
-    if (e->rounds++ >= WEIR_ROUNDS_MAX)
+    if (weir_place_round(e, root, in) == WEIR_REFUSED)
         return WEIR_REFUSED;
     return weir_shard_start(e, root, root->order) ? WEIR_AGAIN : WEIR_REFUSED;
 }

@@ -135,18 +135,6 @@ void weir_array_walk(struct weir_array *a, visit_slot *visit, void *context)
     }
 }
 
-void weir_table_walk(struct weir_table *t, visit_slot *visit, void *context)
-{
-    for (uint64_t i = 0; i < t->shards; i++) {
-        uint64_t packed = weir_load_acquire(&t->words[i]); /* pairs with its publication */
-        while (packed != 0) {
-            struct weir_array *a = weir_packed_array(packed);
-            weir_array_walk(a, visit, context);
-            packed = weir_load_acquire(&a->next); /* pairs with its publication */
-        }
-    }
-}
-
 /* ---- what must always be true ---- */
 
 struct check {

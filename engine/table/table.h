@@ -188,12 +188,6 @@ void weir_array_walk(struct weir_array *a,
                      void (*visit)(void *context, uint64_t tag, struct weir_atomic_u64 *word),
                      void *context);
 
-/* The same for all arrays: a key that is being moved may be visited in both, frozen in the older.
- */
-void weir_table_walk(struct weir_table *t,
-                     void (*visit)(void *context, uint64_t tag, struct weir_atomic_u64 *word),
-                     void *context);
-
 /*
  * Whether the table is as its guarantees say: lines fill from their first slot on, every tag is
  * where a search for it ends (so that none stands twice), no key has two live slots, and the counts

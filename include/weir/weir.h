@@ -5,8 +5,9 @@
  * Time is an argument: every decision takes `now`, nanoseconds on the caller's monotonic clock.
  * A refusal is a result, not an error. Errors are negative errno values; no function sets errno,
  * prints or aborts. (One abort is not weir's: liburcu ends the process when it has no memory to
- * register a thread.) Zero and unlimited are different things: a limit of 0 admits the burst once
- * and nothing after it, WEIR_UNLIMITED admits everything.
+ * register a thread, or no thread for the one that frees memory.) Zero and unlimited are different
+ * things: a limit of 0 admits the burst once and nothing after it, WEIR_UNLIMITED admits
+ * everything.
  *
  * Thread safety: every function may run beside every other on one engine, weir_close excepted.
  * Adding and removing limits takes locks against itself and never stops a decision. A reservation
@@ -19,7 +20,11 @@
  *   - in a thread's first call, which registers the thread with liburcu under a lock
  *     (weir_thread_ready does that beforehand) and allocates its counters for the engine;
  *   - in the call that gives a limit an origin for its times (its first one; then once in months at
- *     the fastest rates, or when the clock jumps), which allocates.
+ *     the fastest rates, or when the clock jumps), which allocates;
+ *   - in the call of a new key that replaces its part of the table by a larger one, or by one
+ * without the idle keys: it takes memory from the system now and then (and never waits for a lock),
+ * and hands what is replaced to liburcu's thread, which the first such call of the process starts.
+ *     Calls that come by meanwhile each move 16 lines.
  *
  * Legal times are 0 to 2^63-1 (a larger `now` counts as 2^63-1), spans 0 to 2^64-1. A clock may
  * jump by any distance: a limit's times reach at least 180 days ahead of its first call and
@@ -173,13 +178,12 @@ struct weir_options {
 };
 
 /*
- * Opens an engine; options NULL = defaults. Allocates: 32 to 64 bytes of address space per key of
- * max_keys, touched (and so resident) only as keys come. Makes system calls.
- * Returns 0 and writes *out (owned by the caller, who ends it with weir_close), or
- *   -EINVAL  out is NULL, options->size or when_full is unknown
- *   -ERANGE  max_keys, max_limits or stale_max is outside of its range
- *   -ENOMEM  memory for the table or the limits cannot be had
- *   -EIO     getrandom() failed
+ * Opens an engine; options NULL = defaults. Allocates some 24 bytes for each 1220 of max_keys, and
+ * what the limits take; the table grows as keys come, to about 31 bytes a key: weir_engine(3).
+ * Makes system calls. Returns 0 and writes *out (owned by the caller, who ends it with weir_close),
+ * or -EINVAL  out is NULL, options->size or when_full is unknown -ERANGE  max_keys, max_limits or
+ * stale_max is outside of its range -ENOMEM  memory for the table or the limits cannot be had -EIO
+ * getrandom() failed
  */
 WEIR_MUST_USE int weir_open(struct weir **out, const struct weir_options *options);
 
@@ -482,8 +486,9 @@ struct weir_stats {
     uint64_t reserved[4];
 };
 
-/* What `longest_call` never exceeds: a whole part of the table with its largest array, moved by the
-   call of a new key that no room is left for; that is, a few microseconds' work in practice. */
+/* What `longest_call` does not exceed as long as nobody chooses keys by their hashes: a whole part
+   of the table with its largest array, moved by the call of a new key that no room is left for. A
+   line takes some 10 ns; calls for keys that have their place go through some 100 lines at most. */
 #define WEIR_LINES_PER_CALL_MAX 16384
 
 /*

@@ -337,7 +337,7 @@ static void walk_visits_each_slot_once(void **state)
     }
     settle(t, 0);
     struct tally seen = {0, 0, 0};
-    weir_table_walk(t, add_up, &seen);
+    weir_array_walk(root_of(t), add_up, &seen);
     assert_int_equal(seen.tags, expected.tags);
     assert_int_equal(seen.words, expected.words);
     assert_int_equal(seen.count, 700);
@@ -347,7 +347,8 @@ static void walk_visits_each_slot_once(void **state)
     weir_move_key(&e.move, tag_of(3));
     weir_move_key(&e.move, tag_of(5));
     seen = (struct tally){0, 0, 0};
-    weir_table_walk(t, add_up, &seen);
+    weir_array_walk(root_of(t), add_up, &seen);
+    weir_array_walk(weir_shard_next(root_of(t)), add_up, &seen);
     assert_int_equal(seen.count, 702);
     assert_int_equal(seen.words, expected.words + 1003 + 1005);
     uint64_t error;
