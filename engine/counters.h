@@ -44,6 +44,13 @@ struct weir_counter_set *weir_counters_open(unsigned rows);
 /* No other call on this set may run or come; threads that used it may end later. */
 void weir_counters_close(struct weir_counter_set *set);
 
+/* Whether the calling thread used the set of this serial last; then *rows are its own. */
+static inline bool weir_counters_last(uint64_t serial, struct weir_counter_row **rows)
+{
+    *rows = weir_counters_cache.rows;
+    return weir_counters_cache.set == serial;
+}
+
 /* The rows of a thread that used another set last, or none. See below. */
 struct weir_counter_row *weir_counters_find(struct weir_counter_set *set, bool *shared);
 

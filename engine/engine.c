@@ -78,12 +78,10 @@ static int make_parts(struct weir *w, const struct weir_options *o)
         return -EIO;
     weir_key_secrets(w, secret);
 
-    size_t bytes = o->max_limits * sizeof *w->limits;
-    w->limits = aligned_alloc(64, bytes);
     w->counters = weir_counters_open(o->max_limits);
-    if (w->limits == NULL || w->counters == NULL)
+    if (w->counters == NULL)
         return -ENOMEM;
-    memset(w->limits, 0, bytes);
+    w->serial = w->counters->serial;
     return weir_table_init(&w->table, o->max_keys, bits_for(o->max_limits), o->stale_max);
 }
 
@@ -91,17 +89,18 @@ static void free_parts(struct weir *w)
 {
     if (w->counters != NULL)
         weir_counters_close(w->counters);
-    free(w->limits);
     free(w);
 }
 
 static int make_engine(const struct weir_options *o, struct weir **out)
 {
-    struct weir *w = aligned_alloc(64, sizeof *w);
+    size_t bytes = sizeof(struct weir) + o->max_limits * sizeof(struct weir_limit);
+    struct weir *w = aligned_alloc(64, bytes);
     if (w == NULL)
         return -ENOMEM;
-    memset(w, 0, sizeof *w);
+    memset(w, 0, bytes);
     w->max_limits = o->max_limits;
+    w->quick_limits = weir_read_is_quick() ? o->max_limits : 0;
     w->when_full = o->when_full;
     w->stale_max = o->stale_max;
     int error = make_parts(w, o);

@@ -61,9 +61,11 @@ struct weir_limit {
 };
 
 struct weir {
-    struct weir_table table;
-    struct weir_limit *limits;
+    /* with the table's beginning all that a usual decision reads here, in one line */
+    uint64_t serial;       /* of the counters */
+    unsigned quick_limits; /* max_limits; 0 where calls cannot be quick: see rcu.h */
     unsigned max_limits;
+    struct weir_table table;
     enum weir_when_full when_full;
     weir_ns stale_max;
     struct weir_counter_set *counters;
@@ -77,7 +79,14 @@ struct weir {
     struct weir *next, **link;      /* fork.c */
     bool inherited;                 /* this is a child's copy: calls under way have vanished */
     uint8_t secrets[WEIR_KEY_SPACES][WEIR_SECRET_SIZE];
+    struct weir_limit limits[]; /* max_limits of them */
 };
+
+/* Of an id below max_limits. Limits are no part of an engine's value. */
+static inline struct weir_limit *weir_limit_of(const struct weir *w, unsigned id)
+{
+    return (struct weir_limit *)(uintptr_t)&w->limits[id];
+}
 
 /* The limit of an id, or NULL: it is not open. The id may be anything. A limit that was found may
    be closing the next moment, and has no settings then. Acquire: pairs with the publication of the
@@ -86,7 +95,7 @@ static inline struct weir_limit *weir_limit_at(const struct weir *w, int limit)
 {
     if (w == NULL || (unsigned)limit >= w->max_limits)
         return NULL;
-    struct weir_limit *l = &w->limits[limit];
+    struct weir_limit *l = weir_limit_of(w, (unsigned)limit);
     return weir_pointer_load_acquire(&l->settings) != NULL ? l : NULL;
 }
 

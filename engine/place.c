@@ -19,7 +19,7 @@ static inline enum weir_judgement weir_table_judge(const void *host, uint64_t ta
                                                    uint64_t *word)
 {
     const struct weir *w = host;
-    struct weir_limit *l = &w->limits[weir_tag_limit(tag, w->table.id_bits)];
+    struct weir_limit *l = weir_limit_of(w, (unsigned)weir_tag_limit(tag, w->table.id_bits));
     const struct weir_settings *s = weir_limit_settings(l); /* origin.c, O2 */
     uint64_t payload;
     for (;;) {

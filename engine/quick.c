@@ -6,9 +6,11 @@
  * and nobody else who changes it just now: then a decision is the few functions below. Anything
  * else starts over in decide.c; nothing has happened yet.
  *
- * What counts here is the number of loads. A processor goes on with later decisions while a line
- * comes from memory, as far as its load queue reaches (some 64): on a 2-core AMD EPYC each load of
- * a decision costs 2 ns at 10 million keys, though it hits the nearest cache.
+ * What counts here is the length of the path. A processor goes on with later decisions while a
+ * line comes from memory, as far as its window reaches: on an AMD EPYC (Zen 5: 448 instructions,
+ * some 210 results in registers, 104 stores) that is two to three decisions. So conditions on what
+ * comes from memory are conditional moves or branches that are nearly always taken the same way:
+ * each misprediction throws that work away.
  *
  * Answers are those of weir_reserve with a max wait of 0. They are counted inside the read section:
  * after it, the limit's id could be that of a later one.
@@ -58,19 +60,17 @@ WEIR_INLINE struct look look_for(const struct weir_table *t, weir_key key, int l
 
 enum attempt { GRANTED, DECLINED, CLOSELY };
 
-/* n tokens of the word at once, or nothing. DECLINED: *payload is what there is. */
+/* What is asked of the word at once, or nothing. DECLINED: *payload is what there is. */
 WEIR_INLINE enum attempt attempt(struct weir_atomic_u64 *word, const struct weir_meter *m,
-                                 uint64_t n, const struct weir_instant *at, bool plain,
-                                 uint64_t *payload, struct weir_result *result)
+                                 const struct weir_ask *ask, const struct weir_instant *at,
+                                 bool plain, uint64_t *payload, struct weir_result *result)
 {
     if (__builtin_expect(word == NULL, 0))
         return CLOSELY;
     uint64_t seen = weir_load_acquire(word); /* slot.h, O1 */
     *payload = seen - m->mark;
-    if (__builtin_expect(*payload > WEIR_PAYLOAD_MAX, 0))
-        return CLOSELY;
-    if (!weir_algorithm_grant(m, n, at, plain, payload, result))
-        return DECLINED;
+    if (!weir_algorithm_grant(m, ask, at, plain, payload, result))
+        return *payload <= WEIR_PAYLOAD_MAX ? DECLINED : CLOSELY;
     bool granted = weir_cas_acq_rel(word, &seen, m->mark | *payload); /* slot.h, O1, S4 */
     return __builtin_expect(granted, 1) ? GRANTED : CLOSELY;
 }
@@ -84,53 +84,56 @@ static struct weir_result decline(const struct weir_meter *m, uint64_t n, uint64
     return weir_result_of(&step, m, at);
 }
 
-/* The same, and ends the call. */
+/* Counted inside the section: after it, the limit's id could be that of a later one. */
+WEIR_INLINE void count_own(struct weir_counter_row *row, enum weir_verdict verdict)
+{
+    weir_count(&row->of[verdict], 1, false);
+}
+
+/* Ends the call with the answer to what is not granted at once. */
 static __attribute__((noinline)) struct weir_result end_declined(const struct question *q,
                                                                  const struct weir_settings *s,
                                                                  uint64_t payload,
+                                                                 struct weir_counter_row *row,
                                                                  weir_read_mark mark)
 {
     struct weir_instant at;
     weir_algorithm_instant(&s->meter, q->now, &at); /* as before: on the line */
     struct weir_result result = decline(&s->meter, q->n, payload, &at);
-    weir_count_call(q->w, (unsigned)q->limit, result.verdict,
-                    1); /* inside, or a later limit is told */
-    weir_read_end_quickly(mark);
-    return result;
-}
-
-/* Under settings on whose line `now` is; ends the call. */
-WEIR_INLINE struct weir_result decide_at(const struct question *q, struct weir_atomic_u64 *word,
-                                         const struct weir_settings *s,
-                                         const struct weir_instant *at, bool plain,
-                                         weir_read_mark mark)
-{
-    uint64_t payload;
-    struct weir_result result;
-    enum attempt how = attempt(word, &s->meter, q->n, at, plain, &payload, &result);
-    if (how == DECLINED)
-        return end_declined(q, s, payload, mark);
-    if (__builtin_expect(how == CLOSELY, 0)) {
-        weir_read_end_quickly(mark);
-        return decide_closely(q);
-    }
-    weir_count_call(q->w, (unsigned)q->limit, WEIR_ALLOWED,
-                    1); /* inside, or a later limit is told */
+    count_own(row, result.verdict);
     weir_read_end_quickly(mark);
     return result;
 }
 
 /* For settings whose units are not nanoseconds, and for keys that are not in their home line. */
-static __attribute__((noinline)) struct weir_result decide_further(const struct question *q,
-                                                                   const struct weir_settings *s,
-                                                                   weir_read_mark mark)
+static __attribute__((noinline)) struct weir_result decide_further(const struct question *q)
 {
     struct weir_instant at;
+    struct weir_result result;
+    uint64_t payload;
+    struct weir_ask ask;
+    enum attempt how = CLOSELY;
+    weir_read_begin();
     struct look look = look_for(&q->w->table, q->key, q->limit);
-    if (s != NULL && !s->meter.unlimited && weir_algorithm_instant(&s->meter, q->now, &at))
-        return decide_at(q, find_word(&look), s, &at, false, mark);
+    /* Acquire: pairs with their publication. */
+    const struct weir_settings *s =
+        weir_pointer_load_acquire(&q->w->limits[(unsigned)q->limit].settings);
+    if (s != NULL && !s->meter.unlimited && weir_algorithm_instant(&s->meter, q->now, &at) &&
+        weir_algorithm_ask(&s->meter, q->n, &ask))
+        how = attempt(find_word(&look), &s->meter, &ask, &at, false, &payload, &result);
+    if (how == DECLINED)
+        result = decline(&s->meter, q->n, payload, &at);
+    if (how != CLOSELY)
+        weir_count_call(q->w, (unsigned)q->limit, result.verdict, 1);
+    weir_read_end();
+    return how != CLOSELY ? result : decide_closely(q);
+}
+
+static __attribute__((noinline)) struct weir_result end_further(const struct question *q,
+                                                                weir_read_mark mark)
+{
     weir_read_end_quickly(mark);
-    return decide_closely(q);
+    return decide_further(q);
 }
 
 WEIR_INLINE struct weir_result decide(struct weir *w, int limit, weir_key key, uint64_t n,
@@ -138,21 +141,36 @@ WEIR_INLINE struct weir_result decide(struct weir *w, int limit, weir_key key, u
 {
     const struct question q = {w, limit, key, n, now};
     struct weir_instant at = {0, 0, 0};
+    struct weir_result result;
+    uint64_t payload;
+    struct weir_ask ask;
     weir_read_mark mark;
-    if (__builtin_expect(w == NULL || (unsigned)limit >= w->max_limits, 0) ||
-        __builtin_expect(!weir_read_begin_quickly(&mark), 0))
+    if (__builtin_expect(w == NULL || (unsigned)limit >= w->quick_limits, 0))
         return decide_closely(&q);
+    struct weir_counter_row *row;
+    if (__builtin_expect(!weir_counters_last(w->serial, &row), 0) ||
+        __builtin_expect(!weir_read_begin_quickly(&mark), 0))
+        return decide_further(&q);
+    row += (unsigned)limit;
     struct look look = look_for(&w->table, key, limit);
     /* Acquire: pairs with their publication. */
     const struct weir_settings *s = weir_pointer_load_acquire(&w->limits[(unsigned)limit].settings);
-    if (__builtin_expect(s == NULL || s->meter.plain == 0, 0) ||
+    if (__builtin_expect(s == NULL, 0) ||
         __builtin_expect(!weir_algorithm_plain_instant(&s->meter, now, &at), 0) ||
+        __builtin_expect(!weir_algorithm_ask(&s->meter, n, &ask), 0) ||
         __builtin_expect(!weir_packed_is_steady(look.packed), 0))
-        return decide_further(&q, s, mark);
-    uint64_t match = weir_line_hint(look.home, look.tag);
-    if (__builtin_expect(match == 0, 0))
-        return decide_further(&q, s, mark);
-    return decide_at(&q, weir_line_word(look.home, match), s, &at, true, mark);
+        return end_further(&q, mark);
+    struct weir_atomic_u64 *word = weir_line_word(look.home, look.tag);
+    if (__builtin_expect(word == NULL, 0))
+        return end_further(&q, mark);
+    enum attempt how = attempt(word, &s->meter, &ask, &at, true, &payload, &result);
+    if (how == DECLINED)
+        return end_declined(&q, s, payload, row, mark);
+    if (__builtin_expect(how == CLOSELY, 0))
+        return end_further(&q, mark);
+    count_own(row, WEIR_ALLOWED);
+    weir_read_end_quickly(mark);
+    return result;
 }
 
 struct weir_result weir_decide(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now)
@@ -237,10 +255,9 @@ WEIR_INLINE void batch_find(struct batch *b, size_t i)
     b->found[i % BATCH_AHEAD] = NULL;
     if (i >= b->count || !weir_packed_is_steady(look->packed))
         return;
-    uint64_t match = weir_line_hint(look->home, look->tag);
-    if (__builtin_expect(match != 0, 1))
-        b->found[i % BATCH_AHEAD] = weir_line_word(look->home, match);
-    else
+    struct weir_atomic_u64 *word = weir_line_word(look->home, look->tag);
+    b->found[i % BATCH_AHEAD] = word;
+    if (__builtin_expect(word == NULL, 0))
         weir_line_ask_next(look->home);
 }
 
@@ -250,15 +267,15 @@ WEIR_INLINE void batch_decide(struct batch *b, size_t i)
     struct weir_atomic_u64 *word = b->found[i % BATCH_AHEAD];
     struct weir_result *result = &b->results[i];
     uint64_t payload = 0;
+    struct weir_ask ask;
     enum attempt how = CLOSELY;
     if (__builtin_expect(request->limit != b->limit, 0))
         batch_turn(b, request->limit);
     if (__builtin_expect(word == NULL, 0))
         word = find_word(&b->ahead[i % BATCH_AHEAD]);
-    if (__builtin_expect(b->s != NULL, 1) && b->plain)
-        how = attempt(word, &b->s->meter, request->n, &b->at, true, &payload, result);
-    else if (b->s != NULL)
-        how = attempt(word, &b->s->meter, request->n, &b->at, false, &payload, result);
+    if (__builtin_expect(b->s != NULL && weir_algorithm_ask(&b->s->meter, request->n, &ask), 1))
+        how = b->plain ? attempt(word, &b->s->meter, &ask, &b->at, true, &payload, result)
+                       : attempt(word, &b->s->meter, &ask, &b->at, false, &payload, result);
     if (__builtin_expect(how == GRANTED, 1)) {
         b->allowed++;
     } else if (how == DECLINED) {

@@ -72,13 +72,18 @@ static inline void weir_read_end(void)
 }
 
 /*
- * The same pair for threads that are registered, on kernels that have membarrier: true, and *mark
- * is for the end. It is liburcu's own read side with fewer memory accesses: on the path of a
- * decision they are what bounds how many decisions a processor works on at once. False: no section
- * was entered.
+ * The same pair, where weir_read_is_quick, for threads that are registered and not in a section:
+ * true, and *mark is for the end. It is liburcu's own read side with fewer memory accesses: on the
+ * path of a decision they are what bounds how many decisions a processor works on at once. False:
+ * no section was entered.
  */
 #if defined(WEIR_RCU_OUTSIDE)
 typedef int weir_read_mark;
+static inline bool weir_read_is_quick(void)
+{
+    return true;
+}
+
 static inline bool weir_read_begin_quickly(weir_read_mark *mark)
 {
     *mark = 0;
@@ -93,25 +98,29 @@ static inline void weir_read_end_quickly(weir_read_mark mark)
 }
 #else
 typedef struct urcu_bp_reader *weir_read_mark;
+
+/* The kernel has membarrier: liburcu found out before main. */
+static inline bool weir_read_is_quick(void)
+{
+    return urcu_bp_has_sys_membarrier != 0;
+}
+
 static inline bool weir_read_begin_quickly(weir_read_mark *mark)
 {
     struct urcu_bp_reader *reader = URCU_TLS(urcu_bp_reader);
-    if (__builtin_expect(reader == NULL || !urcu_bp_has_sys_membarrier, 0))
+    if (__builtin_expect(reader == NULL, 0) ||
+        __builtin_expect((reader->ctr & URCU_BP_GP_CTR_NEST_MASK) != 0, 0))
         return false;
-    unsigned long outer = reader->ctr;
-    unsigned long inner = CMM_LOAD_SHARED(urcu_bp_gp.ctr);
-    if ((outer & URCU_BP_GP_CTR_NEST_MASK) != 0)
-        inner = outer + URCU_BP_GP_COUNT;
-    _CMM_STORE_SHARED(reader->ctr, inner);
+    _CMM_STORE_SHARED(reader->ctr, CMM_LOAD_SHARED(urcu_bp_gp.ctr));
     cmm_barrier(); /* pairs with the membarrier of a grace period */
     *mark = reader;
     return true;
 }
 
-static inline void weir_read_end_quickly(weir_read_mark mark)
+static inline void weir_read_end_quickly(weir_read_mark reader)
 {
-    cmm_barrier(); /* the same */
-    _CMM_STORE_SHARED(mark->ctr, mark->ctr - URCU_BP_GP_COUNT);
+    cmm_barrier();                     /* the same */
+    _CMM_STORE_SHARED(reader->ctr, 0); /* its phase counts inside only */
 }
 #endif
 

@@ -89,14 +89,25 @@ static inline bool weir_algorithm_plain_instant(const struct weir_meter *m, weir
 #undef EACH
 }
 
-/* The quick form of a decision: see weir_bucket_grant. */
-static inline __attribute__((always_inline)) bool weir_algorithm_grant(
-    const struct weir_meter *m, uint64_t n, const struct weir_instant *at, bool plain,
-    uint64_t *payload, struct weir_result *result)
+/* The quick form of a decision: see weir_bucket_ask and weir_bucket_grant. */
+static inline __attribute__((always_inline)) bool weir_algorithm_ask(const struct weir_meter *m,
+                                                                     uint64_t n,
+                                                                     struct weir_ask *ask)
 {
 #define EACH(which, prefix)                                                                        \
     case which:                                                                                    \
-        return prefix##_grant(m, n, at, plain, payload, result);
+        return prefix##_ask(m, n, ask);
+    WEIR_BY_KIND(m, EACH)
+#undef EACH
+}
+
+static inline __attribute__((always_inline)) bool weir_algorithm_grant(
+    const struct weir_meter *m, const struct weir_ask *ask, const struct weir_instant *at,
+    bool plain, uint64_t *payload, struct weir_result *result)
+{
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        return prefix##_grant(m, ask, at, plain, payload, result);
     WEIR_BY_KIND(m, EACH)
 #undef EACH
 }

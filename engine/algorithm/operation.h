@@ -37,6 +37,12 @@ struct weir_instant {
     uint64_t into_grain; /* ns since the grain began */
 };
 
+/* What n tokens take, in units: the most that may be used when they are asked for is `room`. */
+struct weir_ask {
+    uint64_t cost;
+    uint64_t room;
+};
+
 /* The answer to one operation on one payload. */
 struct weir_step {
     enum weir_verdict verdict;

@@ -50,6 +50,17 @@ static inline struct weir_ratio weir_scale_ratio(uint64_t p, uint64_t q)
     return r;
 }
 
+/*
+ * a - b, or 0 where b is the larger one, by a conditional move: the values come from memory, a
+ * branch on them would be mispredicted, and what had been begun after it would be for nothing.
+ */
+static inline uint64_t weir_scale_excess(uint64_t a, uint64_t b)
+{
+    uint64_t excess = a > b ? a - b : 0;
+    __asm__("" : "+r"(excess)); /* no two ways of going on */
+    return excess;
+}
+
 #define WEIR_SCALE_COLD static __attribute__((noinline, cold, unused))
 
 /* floor(x * p / q) from an estimate that is too small by at most 1. */

@@ -114,7 +114,7 @@ static inline int weir_bucket_prepare(struct weir_meter *m, const struct weir_po
     }
     m->tokens = weir_scale_divisor(m->token);
     if (m->tick == 0 && m->units == m->grains && m->token >= 2)
-        m->plain = (uint8_t)(1 + m->tokens.right);
+        m->plain = 1;
     m->capacity = m->burst * m->token;
     return 0;
 }
@@ -149,6 +149,7 @@ static inline void weir_bucket_set_origin(struct weir_meter *m, int64_t origin, 
         last = reach < last ? reach : last;
     }
     m->elapsed_max = (uint64_t)last;
+    m->plain_end = m->plain ? m->elapsed_max + 1 : 0;
 }
 
 /* The first origin of a meter that is told one. */
@@ -245,45 +246,56 @@ static inline bool weir_bucket_is_idle(const struct weir_meter *m, uint64_t payl
     return payload <= at->line;
 }
 
+/* weir_bucket_instant for a plain meter; only `line` is told. False for all others. */
+static inline bool weir_bucket_plain_instant(const struct weir_meter *m, weir_ns now,
+                                             struct weir_instant *at)
+{
+    at->line = now - (uint64_t)m->origin; /* of a `now` past the last one: past the end too */
+    return at->line < m->plain_end;
+}
+
 /*
- * The quick form of what most decisions are: n tokens at once, when they are there. True: *payload
- * becomes what it is then, and *result the answer. False says only that weir_bucket_admit has to
- * tell. `plain` is m->plain, a constant where it is known: a unit is then 1 ns, a token 2 and more.
- *
- * cost is below 2^63, or its product overflows; used and capacity are below 2^59.
+ * The quick form of what most decisions are: n tokens at once, when they are there. In two parts,
+ * of which this one needs no payload. False says only that weir_bucket_admit has to tell.
+ */
+static inline __attribute__((always_inline)) bool weir_bucket_ask(const struct weir_meter *m,
+                                                                  uint64_t n, struct weir_ask *ask)
+{
+    int64_t cost;
+    if (n == 0 || n > INT64_MAX || __builtin_mul_overflow((int64_t)n, (int64_t)m->token, &cost))
+        return false;
+    ask->cost = (uint64_t)cost;
+    return true;
+}
+
+/*
+ * True: *payload becomes what it is then, and *result the answer. False: *payload may be anything
+ * but a payload too. `plain` is m->plain, a constant where it is known. All that is added up here
+ * is below 2^59.
  */
 static inline __attribute__((always_inline)) bool weir_bucket_grant(const struct weir_meter *m,
-                                                                    uint64_t n,
+                                                                    const struct weir_ask *ask,
                                                                     const struct weir_instant *at,
                                                                     bool plain, uint64_t *payload,
                                                                     struct weir_result *result)
 {
-    int64_t cost;
-    uint64_t used = *payload > at->line ? *payload - at->line : 0;
-    if (n == 0 || n > INT64_MAX || __builtin_mul_overflow((int64_t)n, (int64_t)m->token, &cost) ||
-        used + (uint64_t)cost > m->capacity)
+    uint64_t left;
+    uint64_t used = weir_scale_excess(*payload, at->line);
+    if (__builtin_sub_overflow(m->capacity, used, &left) ||
+        __builtin_sub_overflow(left, ask->cost, &left))
         return false;
-    used += (uint64_t)cost;
+    used += ask->cost;
     *payload = at->line + used;
     result->verdict = WEIR_ALLOWED;
     result->wait = 0;
     if (plain) {
-        result->remaining = weir_scale_high(m->capacity - used, m->tokens.m) >> (m->plain - 1);
+        result->remaining = weir_scale_high(left, m->tokens.m) >> m->tokens.right;
         result->reset = used;
     } else {
-        result->remaining = weir_bucket_tokens_down(m, m->capacity - used);
+        result->remaining = weir_bucket_tokens_down(m, left);
         result->reset = weir_bucket_span(m, at, *payload);
     }
     return true;
-}
-
-/* weir_bucket_instant for a plain meter of an engine; only `line` is told. (The last instant of the
-   line is left to the other.) */
-static inline bool weir_bucket_plain_instant(const struct weir_meter *m, weir_ns now,
-                                             struct weir_instant *at)
-{
-    at->line = weir_now_clamped(now) - (uint64_t)m->origin;
-    return at->line < WEIR_BUCKET_LINE_MAX;
 }
 
 /* n tokens within max_wait, or nothing; n = 0 asks whether the key is out of debt by then. */

@@ -170,11 +170,11 @@ static inline uint64_t weir_tag_home(uint64_t tag, uint64_t order)
     return tag * WEIR_HOME_MULTIPLIER >> (64 - order);
 }
 
-/* The same, by the packed word of the array. For a shard without one it is an address of nothing,
-   which may be asked for and no more. */
+/* The same, by the packed word of the array. For a shard that is moving or has none it is an
+   address of nothing, which may be asked for and no more. */
 static inline struct weir_line *weir_packed_home(uint64_t packed, uint64_t tag)
 {
-    uint64_t block = packed & ~(WEIR_ARRAY_MOVING | WEIR_SHIFT_MASK);
+    uint64_t block = packed & ~WEIR_SHIFT_MASK;
     uint64_t home = tag * WEIR_HOME_MULTIPLIER >> (packed & WEIR_SHIFT_MASK);
     return (struct weir_line *)(uintptr_t)(block + home * sizeof(struct weir_line));
 }

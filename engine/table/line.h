@@ -51,16 +51,18 @@ struct weir_line {
 _Static_assert(sizeof(struct weir_line) == 64, "a line is one cache line");
 #endif
 
-/* The tag of a key under a limit; id_unit is 1 << id_bits, id_bits 2 to 16. */
-static inline uint64_t weir_tag_of(uint64_t hash, uint64_t limit, uint64_t id_unit)
+/* The tag of a key under a limit; hash_mask is all but the lowest id_bits, which are 2 to 16. */
+static inline uint64_t weir_tag_of(uint64_t hash, uint64_t limit, uint64_t hash_mask)
 {
-    uint64_t rest = hash & (0 - id_unit);
-    return (rest != 0 ? rest : id_unit) | limit;
+    uint64_t rest = hash & hash_mask;
+    if (__builtin_expect(rest == 0, 0))
+        rest = 0 - hash_mask;
+    return rest | limit;
 }
 
 static inline uint64_t weir_tag(uint64_t hash, uint64_t limit, unsigned id_bits)
 {
-    return weir_tag_of(hash, limit, (uint64_t)1 << id_bits);
+    return weir_tag_of(hash, limit, 0 - ((uint64_t)1 << id_bits));
 }
 
 static inline uint64_t weir_tag_limit(uint64_t tag, unsigned id_bits)
@@ -83,26 +85,30 @@ static inline unsigned weir_line_match(const struct weir_line *line, uint64_t ta
     return match;
 }
 
-/*
- * The same as a hint, to be confirmed by weir_line_match or by the tag itself: four tags in two
- * vector loads. On x86-64 the halves of one 8-byte tag are never torn; should they ever be, a slot
- * is overlooked here and found by the closer look. (AVX2 would save 5 of 10 instructions and cost a
- * choice at run time: there was no difference to measure.)
- */
-static inline uint64_t weir_line_hint(const struct weir_line *line, uint64_t tag)
+/* Slots that may have this tag: bits as above. */
+static inline unsigned weir_line_hint(const struct weir_line *line, uint64_t tag)
 {
 #ifdef WEIR_LINE_SSE2
-    const __m128i *tags = (const __m128i *)(const void *)line->tag;
-    __m128i wanted = _mm_set1_epi64x((long long)tag);
-    __m128 low = _mm_castsi128_ps(_mm_cmpeq_epi32(_mm_load_si128(tags), wanted));
-    __m128 high = _mm_castsi128_ps(_mm_cmpeq_epi32(_mm_load_si128(tags + 1), wanted));
-    /* even and odd halves of the four tags, in order */
-    __m128 even = _mm_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0));
-    __m128 odd = _mm_shuffle_ps(low, high, _MM_SHUFFLE(3, 1, 3, 1));
-    return (uint64_t)(unsigned)_mm_movemask_ps(_mm_and_ps(even, odd));
+    /* the upper halves, which are bits of the hash, of all four at once */
+    const float *tags = (const float *)(const void *)line->tag;
+    __m128i wanted = _mm_shuffle_epi32(_mm_cvtsi64_si128((long long)tag), _MM_SHUFFLE(1, 1, 1, 1));
+    __m128 upper =
+        _mm_shuffle_ps(_mm_load_ps(tags), _mm_load_ps(tags + 4), _MM_SHUFFLE(3, 1, 3, 1));
+    __m128i match = _mm_cmpeq_epi32(_mm_castps_si128(upper), wanted);
+    return (unsigned)_mm_movemask_ps(_mm_castsi128_ps(match));
 #else
     return weir_line_match(line, tag);
 #endif
+}
+
+/* The word of a tag, quickly; NULL, seldom, though it is there: see weir_line_match. */
+static inline struct weir_atomic_u64 *weir_line_word(struct weir_line *line, uint64_t tag)
+{
+    unsigned match = weir_line_hint(line, tag);
+    if (__builtin_expect(match == 0, 0))
+        return (struct weir_atomic_u64 *)0;
+    struct weir_atomic_u64 *found = &line->tag[(unsigned)__builtin_ctz(match)];
+    return weir_load_relaxed(found) == tag ? found + WEIR_LINE_SLOTS : (struct weir_atomic_u64 *)0;
 }
 
 /* Asks for the lines after one that does not hold what is looked for: it is seldom further away. */
@@ -113,11 +119,10 @@ static inline void weir_line_ask_next(const struct weir_line *line)
     __builtin_prefetch(line + 3, 0);
 }
 
-/* The word of the slot that matched. */
-static inline struct weir_atomic_u64 *weir_line_word(struct weir_line *line, uint64_t match)
+/* Whether the first slot that a hint names has this tag. If not, another one may have it. */
+static inline bool weir_line_is(const struct weir_line *line, uint64_t hint, uint64_t tag)
 {
-    struct weir_atomic_u64 *words = line->word;
-    return words + (uint64_t)__builtin_ctzll(match);
+    return weir_load_relaxed(&line->tag[__builtin_ctzll(hint) % WEIR_LINE_SLOTS]) == tag;
 }
 
 /* Whether a search ends in this line: a slot of it is empty or sealed. */

@@ -24,7 +24,7 @@ int weir_table_init(struct weir_table *t, uint64_t max_keys, unsigned id_bits, u
     memset(t, 0, sizeof *t);
     t->max_keys = max_keys;
     t->id_bits = id_bits < 2 ? 2 : id_bits; /* tags 0 to 2 are no key's */
-    t->id_unit = (uint64_t)1 << t->id_bits;
+    t->hash_mask = 0 - ((uint64_t)1 << t->id_bits);
     t->stale_max = stale_max;
     t->shards = (max_keys + WEIR_SHARD_KEYS - 1) / WEIR_SHARD_KEYS;
     t->stagger = ((uint64_t)1 << 32) / t->shards;

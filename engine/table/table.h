@@ -76,7 +76,7 @@ struct weir_table_counts {
 struct weir_table {
     struct weir_atomic_u64 *words; /* of the shards: packed, see array.h */
     uint64_t shards;
-    uint64_t id_unit; /* 1 << id_bits */
+    uint64_t hash_mask; /* all but id_bits */
     unsigned id_bits;
     unsigned block_log2;
     uint64_t max_keys;
@@ -131,7 +131,7 @@ void weir_table_free_array(struct weir_table *t, struct weir_array *a);
 static inline struct weir_probe weir_table_probe(const struct weir_table *t, uint64_t high,
                                                  uint64_t low, unsigned limit)
 {
-    struct weir_probe p = {weir_tag_of(low, limit, t->id_unit), weir_high_part(high, t->shards)};
+    struct weir_probe p = {weir_tag_of(low, limit, t->hash_mask), weir_high_part(high, t->shards)};
     return p;
 }
 
@@ -144,7 +144,7 @@ static inline uint64_t weir_table_word(const struct weir_table *t, uint64_t shar
 /* Whether a shard has an array, and is not being moved. */
 static inline bool weir_packed_is_steady(uint64_t packed)
 {
-    return (int64_t)(packed - 1) >= 0;
+    return (int64_t)packed > 0;
 }
 
 /*
@@ -157,15 +157,16 @@ static inline __attribute__((always_inline)) struct weir_atomic_u64 *weir_packed
 {
     if (__builtin_expect(!weir_packed_is_steady(packed), 0))
         return NULL;
-    uint64_t match = weir_line_hint(line, tag);
-    if (__builtin_expect(match == 0, 0))
-        weir_line_ask_next(line);
-    while (__builtin_expect(match == 0, 0)) {
+    struct weir_atomic_u64 *word = weir_line_word(line, tag);
+    if (__builtin_expect(word != NULL, 1))
+        return word;
+    weir_line_ask_next(line);
+    unsigned match;
+    while ((match = weir_line_match(line, tag)) == 0) {
         if (weir_line_ends(line) || ++line == weir_packed_block(packed) + weir_packed_lines(packed))
             return NULL;
-        match = weir_line_hint(line, tag);
     }
-    return weir_line_word(line, match);
+    return &line->word[__builtin_ctz(match)];
 }
 
 /* The same, by the key. */

@@ -430,14 +430,15 @@ struct weir_meter {
     uint64_t grains;      /* 1 = the exact form */
     uint64_t tick;        /* ns per grain, 0 = 1 ns */
     uint8_t unlimited;
-    uint8_t plain; /* a unit is 1 ns, a token 2 and more: 1 + tokens.right; else 0 */
+    uint8_t plain; /* a unit is 1 ns, a token 2 and more */
     uint8_t reserved_bytes[6];
     struct weir_ratio line;    /* units of the line per grain */
     struct weir_ratio length;  /* grains per unit */
     struct weir_ratio tokens;  /* tokens per unit */
     struct weir_ratio ticks;   /* ticks per ns */
     struct weir_policy policy; /* as it was set */
-    uint64_t reserved[4];
+    uint64_t plain_end;        /* plain: elapsed_max + 1; else 0 */
+    uint64_t reserved[3];
 };
 
 /*

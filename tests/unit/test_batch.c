@@ -105,11 +105,39 @@ static void k35_without_an_engine_all_are_invalid(void **state)
     weir_decide_batch(NULL, NULL, NULL, 0, WEIR_HOUR);
 }
 
+/* A line is first looked at by the upper halves of its tags: keys that share them are told apart.
+ */
+static void keys_that_share_half_a_tag(void **state)
+{
+    (void)state;
+    struct weir_options options = {0};
+    options.secret = secret;
+    struct weir *w = open_engine(&options);
+    int limit = add_limit(w, "a", weir_token_bucket(1, WEIR_HOUR, 2));
+    static struct weir_request requests[MOST];
+    struct weir_result results[MOST];
+    for (unsigned i = 0; i < MOST; i++) {
+        requests[i].limit = limit;
+        requests[i].key.low = UINT64_C(0x5eed) << 32 | (uint64_t)(i + 1) << 16;
+        requests[i].n = 1;
+    }
+    for (unsigned i = 0; i < MOST; i++)
+        assert_int_equal(weir_decide(w, limit, requests[i].key, 1, 1).remaining, 1);
+    weir_decide_batch(w, requests, results, MOST, 1);
+    for (unsigned i = 0; i < MOST; i++) {
+        assert_int_equal(results[i].verdict, WEIR_ALLOWED);
+        assert_int_equal(results[i].remaining, 0);
+        assert_false(weir_allow(w, limit, requests[i].key, 1, 1));
+    }
+    weir_close(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_is_as_many_decisions),
         cmocka_unit_test(every_length),
+        cmocka_unit_test(keys_that_share_half_a_tag),
         cmocka_unit_test(k35_without_an_engine_all_are_invalid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

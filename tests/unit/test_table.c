@@ -22,6 +22,17 @@ static void a_tag_is_never_one_of_those_that_are_no_keys(void **state)
     }
 }
 
+/* The quick look at a line whose other tags differ in one bit: what it finds is the tag's, and by
+   the upper half alone it finds it. */
+static void check_word(struct weir_line *line, uint64_t tag, unsigned bit, unsigned mask)
+{
+    const struct weir_atomic_u64 *word = weir_line_word(line, tag);
+    unsigned slot = word != NULL ? (unsigned)(word - line->word) : 4;
+    assert_true(word == NULL || (mask >> slot & 1) != 0);
+    if (bit >= 32)
+        assert_int_equal(slot, mask != 0 ? (unsigned)__builtin_ctz(mask) : 4);
+}
+
 /* All four tags are compared, in all 64 bits. */
 static void a_line_matches_whole_tags(void **state)
 {
@@ -36,7 +47,7 @@ static void a_line_matches_whole_tags(void **state)
                 weir_store_relaxed(&line.word[i], tag);
             }
             assert_int_equal(weir_line_match(&line, tag), mask);
-            assert_int_equal(weir_line_hint(&line, tag), mask);
+            check_word(&line, tag, bit, mask);
             assert_false(weir_line_ends(&line));
         }
     }
@@ -123,8 +134,7 @@ static void arrays_are_aligned_and_empty(void **state)
         for (uint64_t i = 0; i < 256; i++) {
             uint64_t tag = tag_at((unsigned)i, i * i);
             assert_int_equal(home_in(a, tag), i * block_of(order) / 256);
-            assert_ptr_equal(weir_packed_home(packed | WEIR_ARRAY_MOVING, tag),
-                             weir_array_block(a) + home_in(a, tag));
+            assert_ptr_equal(weir_packed_home(packed, tag), weir_array_block(a) + home_in(a, tag));
         }
         for (unsigned i = 0; i < WEIR_HEADER_LINES; i++) {
             assert_int_equal(weir_line_match(&weir_array_block(a)[i], WEIR_TAG_HEADER), 15);
