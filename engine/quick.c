@@ -58,49 +58,47 @@ WEIR_INLINE struct look look_for(const struct weir_table *t, weir_key key, int l
     return look;
 }
 
-enum attempt { GRANTED, DECLINED, CLOSELY };
+enum attempt { GRANTED, REFUSED, CLOSELY };
 
-/* What is asked of the word at once, or nothing. DECLINED: *payload is what there is. */
+/* What is asked of the word at once, or nothing. REFUSED: *payload is what there is. */
 WEIR_INLINE enum attempt attempt(struct weir_atomic_u64 *word, const struct weir_meter *m,
                                  const struct weir_ask *ask, const struct weir_instant *at,
                                  bool plain, uint64_t *payload, struct weir_result *result)
 {
-    if (__builtin_expect(word == NULL, 0))
-        return CLOSELY;
     uint64_t seen = weir_load_acquire(word); /* slot.h, O1 */
     *payload = seen - m->mark;
+    if (__builtin_expect(*payload > WEIR_PAYLOAD_MAX, 0))
+        return CLOSELY;
     if (!weir_algorithm_grant(m, ask, at, plain, payload, result))
-        return *payload <= WEIR_PAYLOAD_MAX ? DECLINED : CLOSELY;
+        return REFUSED;
     bool granted = weir_cas_acq_rel(word, &seen, m->mark | *payload); /* slot.h, O1, S4 */
     return __builtin_expect(granted, 1) ? GRANTED : CLOSELY;
 }
 
-/* The answer to what is not granted at once. */
-static struct weir_result decline(const struct weir_meter *m, uint64_t n, uint64_t payload,
-                                  const struct weir_instant *at)
+/* The answer to what was refused. Not inlined: it would take registers from what is granted. */
+static __attribute__((noinline)) struct weir_result deny(const struct weir_meter *m,
+                                                         struct weir_ask ask,
+                                                         const struct weir_instant *at,
+                                                         uint64_t payload)
 {
-    const struct weir_operation op = {WEIR_PEEK, n, 0, 0, 0};
-    const struct weir_step step = weir_algorithm_step(m, payload, &op, at);
-    return weir_result_of(&step, m, at);
+    struct weir_result result;
+    weir_algorithm_deny(m, &ask, at, false, payload, &result);
+    return result;
 }
 
-/* Counted inside the section: after it, the limit's id could be that of a later one. */
-WEIR_INLINE void count_own(struct weir_counter_row *row, enum weir_verdict verdict)
+/* The same of a plain meter, `room` of it and `line` being all that counts; counts it, and ends the
+   call. */
+static __attribute__((noinline)) struct weir_result end_denied(const struct weir_meter *m,
+                                                               uint64_t room, uint64_t line,
+                                                               uint64_t payload,
+                                                               struct weir_counter_row *row,
+                                                               weir_read_mark mark)
 {
-    weir_count(&row->of[verdict], 1, false);
-}
-
-/* Ends the call with the answer to what is not granted at once. */
-static __attribute__((noinline)) struct weir_result end_declined(const struct question *q,
-                                                                 const struct weir_settings *s,
-                                                                 uint64_t payload,
-                                                                 struct weir_counter_row *row,
-                                                                 weir_read_mark mark)
-{
-    struct weir_instant at;
-    weir_algorithm_instant(&s->meter, q->now, &at); /* as before: on the line */
-    struct weir_result result = decline(&s->meter, q->n, payload, &at);
-    count_own(row, result.verdict);
+    const struct weir_ask ask = {0, room};
+    const struct weir_instant at = {line, 0, 0};
+    struct weir_result result;
+    weir_algorithm_deny(m, &ask, &at, true, payload, &result);
+    weir_count(&row->of[WEIR_DENIED], 1, false);
     weir_read_end_quickly(mark);
     return result;
 }
@@ -109,20 +107,21 @@ static __attribute__((noinline)) struct weir_result end_declined(const struct qu
 static __attribute__((noinline)) struct weir_result decide_further(const struct question *q)
 {
     struct weir_instant at;
+    struct weir_ask ask;
     struct weir_result result;
     uint64_t payload;
-    struct weir_ask ask;
     enum attempt how = CLOSELY;
     weir_read_begin();
     struct look look = look_for(&q->w->table, q->key, q->limit);
+    struct weir_atomic_u64 *word = find_word(&look);
     /* Acquire: pairs with their publication. */
     const struct weir_settings *s =
         weir_pointer_load_acquire(&q->w->limits[(unsigned)q->limit].settings);
-    if (s != NULL && !s->meter.unlimited && weir_algorithm_instant(&s->meter, q->now, &at) &&
-        weir_algorithm_ask(&s->meter, q->n, &ask))
-        how = attempt(find_word(&look), &s->meter, &ask, &at, false, &payload, &result);
-    if (how == DECLINED)
-        result = decline(&s->meter, q->n, payload, &at);
+    if (word != NULL && s != NULL && !s->meter.unlimited &&
+        weir_algorithm_instant(&s->meter, q->now, &at) && weir_algorithm_ask(&s->meter, q->n, &ask))
+        how = attempt(word, &s->meter, &ask, &at, false, &payload, &result);
+    if (how == REFUSED)
+        result = deny(&s->meter, ask, &at, payload);
     if (how != CLOSELY)
         weir_count_call(q->w, (unsigned)q->limit, result.verdict, 1);
     weir_read_end();
@@ -142,8 +141,8 @@ WEIR_INLINE struct weir_result decide(struct weir *w, int limit, weir_key key, u
     const struct question q = {w, limit, key, n, now};
     struct weir_instant at = {0, 0, 0};
     struct weir_result result;
-    uint64_t payload;
     struct weir_ask ask;
+    uint64_t payload;
     weir_read_mark mark;
     if (__builtin_expect(w == NULL || (unsigned)limit >= w->quick_limits, 0))
         return decide_closely(&q);
@@ -164,11 +163,11 @@ WEIR_INLINE struct weir_result decide(struct weir *w, int limit, weir_key key, u
     if (__builtin_expect(word == NULL, 0))
         return end_further(&q, mark);
     enum attempt how = attempt(word, &s->meter, &ask, &at, true, &payload, &result);
-    if (how == DECLINED)
-        return end_declined(&q, s, payload, row, mark);
+    if (how == REFUSED)
+        return end_denied(&s->meter, ask.room, at.line, payload, row, mark);
     if (__builtin_expect(how == CLOSELY, 0))
         return end_further(&q, mark);
-    count_own(row, WEIR_ALLOWED);
+    weir_count(&row->of[WEIR_ALLOWED], 1, false);
     weir_read_end_quickly(mark);
     return result;
 }
@@ -266,21 +265,22 @@ WEIR_INLINE void batch_decide(struct batch *b, size_t i)
     const struct weir_request *request = &b->requests[i];
     struct weir_atomic_u64 *word = b->found[i % BATCH_AHEAD];
     struct weir_result *result = &b->results[i];
-    uint64_t payload = 0;
     struct weir_ask ask;
+    uint64_t payload = 0;
     enum attempt how = CLOSELY;
     if (__builtin_expect(request->limit != b->limit, 0))
         batch_turn(b, request->limit);
     if (__builtin_expect(word == NULL, 0))
         word = find_word(&b->ahead[i % BATCH_AHEAD]);
-    if (__builtin_expect(b->s != NULL && weir_algorithm_ask(&b->s->meter, request->n, &ask), 1))
+    if (__builtin_expect(word != NULL && b->s != NULL, 1) &&
+        __builtin_expect(weir_algorithm_ask(&b->s->meter, request->n, &ask), 1))
         how = b->plain ? attempt(word, &b->s->meter, &ask, &b->at, true, &payload, result)
                        : attempt(word, &b->s->meter, &ask, &b->at, false, &payload, result);
     if (__builtin_expect(how == GRANTED, 1)) {
         b->allowed++;
-    } else if (how == DECLINED) {
-        *result = decline(&b->s->meter, request->n, payload, &b->at);
-        weir_count_call(b->w, (unsigned)b->limit, result->verdict, 1);
+    } else if (how == REFUSED) {
+        *result = deny(&b->s->meter, ask, &b->at, payload);
+        weir_count_call(b->w, (unsigned)b->limit, WEIR_DENIED, 1);
     } else {
         *result = weir_reserve(b->w, request->limit, request->key, request->n, b->now, 0, NULL);
     }

@@ -89,7 +89,7 @@ static inline bool weir_algorithm_plain_instant(const struct weir_meter *m, weir
 #undef EACH
 }
 
-/* The quick form of a decision: see weir_bucket_ask and weir_bucket_grant. */
+/* The quick form of a decision: see weir_bucket_ask, weir_bucket_grant, weir_bucket_deny. */
 static inline __attribute__((always_inline)) bool weir_algorithm_ask(const struct weir_meter *m,
                                                                      uint64_t n,
                                                                      struct weir_ask *ask)
@@ -108,6 +108,20 @@ static inline __attribute__((always_inline)) bool weir_algorithm_grant(
 #define EACH(which, prefix)                                                                        \
     case which:                                                                                    \
         return prefix##_grant(m, ask, at, plain, payload, result);
+    WEIR_BY_KIND(m, EACH)
+#undef EACH
+}
+
+static inline __attribute__((always_inline)) void weir_algorithm_deny(const struct weir_meter *m,
+                                                                      const struct weir_ask *ask,
+                                                                      const struct weir_instant *at,
+                                                                      bool plain, uint64_t payload,
+                                                                      struct weir_result *result)
+{
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        prefix##_deny(m, ask, at, plain, payload, result);                                         \
+        return;
     WEIR_BY_KIND(m, EACH)
 #undef EACH
 }

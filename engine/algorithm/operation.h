@@ -37,10 +37,10 @@ struct weir_instant {
     uint64_t into_grain; /* ns since the grain began */
 };
 
-/* What n tokens take, in units: the most that may be used when they are asked for is `room`. */
+/* What n tokens take, in units. */
 struct weir_ask {
     uint64_t cost;
-    uint64_t room;
+    uint64_t room; /* of a full bucket, what is left then; all that a denial needs */
 };
 
 /* The answer to one operation on one payload. */

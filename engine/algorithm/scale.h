@@ -51,14 +51,14 @@ static inline struct weir_ratio weir_scale_ratio(uint64_t p, uint64_t q)
 }
 
 /*
- * a - b, or 0 where b is the larger one, by a conditional move: the values come from memory, a
- * branch on them would be mispredicted, and what had been begun after it would be for nothing.
+ * The lesser one, by a conditional move: where the values come from memory a branch would be
+ * mispredicted, and what had been begun after it would be for nothing.
  */
-static inline uint64_t weir_scale_excess(uint64_t a, uint64_t b)
+static inline uint64_t weir_scale_lesser(uint64_t a, uint64_t b)
 {
-    uint64_t excess = a > b ? a - b : 0;
-    __asm__("" : "+r"(excess)); /* no two ways of going on */
-    return excess;
+    uint64_t lesser = a >= b ? b : a;
+    __asm__("" : "+r"(lesser)); /* not two ways of going on */
+    return lesser;
 }
 
 #define WEIR_SCALE_COLD static __attribute__((noinline, cold, unused))

@@ -255,8 +255,8 @@ static inline bool weir_bucket_plain_instant(const struct weir_meter *m, weir_ns
 }
 
 /*
- * The quick form of what most decisions are: n tokens at once, when they are there. In two parts,
- * of which this one needs no payload. False says only that weir_bucket_admit has to tell.
+ * The quick form of what most decisions are: n tokens at once, or a denial. In parts, of which this
+ * one needs no payload. False: weir_bucket_admit has to tell.
  */
 static inline __attribute__((always_inline)) bool weir_bucket_ask(const struct weir_meter *m,
                                                                   uint64_t n, struct weir_ask *ask)
@@ -265,37 +265,55 @@ static inline __attribute__((always_inline)) bool weir_bucket_ask(const struct w
     if (n == 0 || n > INT64_MAX || __builtin_mul_overflow((int64_t)n, (int64_t)m->token, &cost))
         return false;
     ask->cost = (uint64_t)cost;
-    return true;
+    ask->room = m->capacity - ask->cost;
+    return ask->cost <= m->capacity;
 }
 
-/*
- * True: *payload becomes what it is then, and *result the answer. False: *payload may be anything
- * but a payload too. `plain` is m->plain, a constant where it is known. All that is added up here
- * is below 2^59.
- */
+/* True: *payload becomes what it is then, and *result the answer. `plain` is m->plain, a constant
+   where it is known. */
 static inline __attribute__((always_inline)) bool weir_bucket_grant(const struct weir_meter *m,
                                                                     const struct weir_ask *ask,
                                                                     const struct weir_instant *at,
                                                                     bool plain, uint64_t *payload,
                                                                     struct weir_result *result)
 {
-    uint64_t left;
-    uint64_t used = weir_scale_excess(*payload, at->line);
-    if (__builtin_sub_overflow(m->capacity, used, &left) ||
-        __builtin_sub_overflow(left, ask->cost, &left))
+    uint64_t last = at->line + ask->room;
+    if (*payload > last)
         return false;
-    used += ask->cost;
-    *payload = at->line + used;
+    uint64_t left = weir_scale_lesser(last - *payload, ask->room);
+    *payload = at->line + m->capacity - left;
     result->verdict = WEIR_ALLOWED;
     result->wait = 0;
     if (plain) {
         result->remaining = weir_scale_high(left, m->tokens.m) >> m->tokens.right;
-        result->reset = used;
+        result->reset = m->capacity - left;
     } else {
         result->remaining = weir_bucket_tokens_down(m, left);
         result->reset = weir_bucket_span(m, at, *payload);
     }
     return true;
+}
+
+/* The answer to what weir_bucket_grant has refused. */
+static inline __attribute__((always_inline)) void weir_bucket_deny(const struct weir_meter *m,
+                                                                   const struct weir_ask *ask,
+                                                                   const struct weir_instant *at,
+                                                                   bool plain, uint64_t payload,
+                                                                   struct weir_result *result)
+{
+    uint64_t used = payload > at->line ? payload - at->line : 0;
+    uint64_t left = m->capacity > used ? m->capacity - used : 0;
+    uint64_t due = used - ask->room;
+    result->verdict = WEIR_DENIED;
+    if (plain) {
+        result->wait = due;
+        result->remaining = weir_scale_high(left, m->tokens.m) >> m->tokens.right;
+        result->reset = used;
+    } else {
+        result->wait = weir_bucket_span(m, at, at->line + due);
+        result->remaining = weir_bucket_tokens_down(m, left);
+        result->reset = weir_bucket_span(m, at, payload);
+    }
 }
 
 /* n tokens within max_wait, or nothing; n = 0 asks whether the key is out of debt by then. */

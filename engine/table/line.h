@@ -20,21 +20,6 @@
 
 #include "atomic.h"
 
-/* Every x86-64 has SSE2. The thread sanitizer would take a vector load for a race. */
-#if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
-#if defined(__has_feature)
-#if !__has_feature(thread_sanitizer)
-#define WEIR_LINE_SSE2 1
-#endif
-#else
-#define WEIR_LINE_SSE2 1
-#endif
-#endif
-
-#ifdef WEIR_LINE_SSE2
-#include <emmintrin.h>
-#endif
-
 #ifndef WEIR_LINE_SLOTS
 #define WEIR_LINE_SLOTS 4 /* the model checker takes fewer */
 #endif
@@ -85,30 +70,20 @@ static inline unsigned weir_line_match(const struct weir_line *line, uint64_t ta
     return match;
 }
 
-/* Slots that may have this tag: bits as above. */
-static inline unsigned weir_line_hint(const struct weir_line *line, uint64_t tag)
-{
-#ifdef WEIR_LINE_SSE2
-    /* the upper halves, which are bits of the hash, of all four at once */
-    const float *tags = (const float *)(const void *)line->tag;
-    __m128i wanted = _mm_shuffle_epi32(_mm_cvtsi64_si128((long long)tag), _MM_SHUFFLE(1, 1, 1, 1));
-    __m128 upper =
-        _mm_shuffle_ps(_mm_load_ps(tags), _mm_load_ps(tags + 4), _MM_SHUFFLE(3, 1, 3, 1));
-    __m128i match = _mm_cmpeq_epi32(_mm_castps_si128(upper), wanted);
-    return (unsigned)_mm_movemask_ps(_mm_castsi128_ps(match));
-#else
-    return weir_line_match(line, tag);
-#endif
-}
-
-/* The word of a tag, quickly; NULL, seldom, though it is there: see weir_line_match. */
+/*
+ * The word of a tag, or NULL. Which slot it is comes out of conditional moves, which take half as
+ * long as a comparison in a vector; whether it is there at all is a branch.
+ */
 static inline struct weir_atomic_u64 *weir_line_word(struct weir_line *line, uint64_t tag)
 {
-    unsigned match = weir_line_hint(line, tag);
-    if (__builtin_expect(match == 0, 0))
-        return (struct weir_atomic_u64 *)0;
-    struct weir_atomic_u64 *found = &line->tag[(unsigned)__builtin_ctz(match)];
-    return weir_load_relaxed(found) == tag ? found + WEIR_LINE_SLOTS : (struct weir_atomic_u64 *)0;
+    uint64_t slot = 0;
+#pragma GCC unroll 4
+    for (uint64_t i = 1; i < WEIR_LINE_SLOTS; i++) {
+        slot = weir_load_relaxed(&line->tag[i]) == tag ? i : slot;
+        __asm__("" : "+r"(slot)); /* not a way of going on for each */
+    }
+    bool is = weir_load_relaxed(&line->tag[slot]) == tag;
+    return __builtin_expect(is, 1) ? &line->word[slot] : (struct weir_atomic_u64 *)0;
 }
 
 /* Asks for the lines after one that does not hold what is looked for: it is seldom further away. */
@@ -117,12 +92,6 @@ static inline void weir_line_ask_next(const struct weir_line *line)
     __builtin_prefetch(line + 1, 0);
     __builtin_prefetch(line + 2, 0);
     __builtin_prefetch(line + 3, 0);
-}
-
-/* Whether the first slot that a hint names has this tag. If not, another one may have it. */
-static inline bool weir_line_is(const struct weir_line *line, uint64_t hint, uint64_t tag)
-{
-    return weir_load_relaxed(&line->tag[__builtin_ctzll(hint) % WEIR_LINE_SLOTS]) == tag;
 }
 
 /* Whether a search ends in this line: a slot of it is empty or sealed. */

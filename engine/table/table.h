@@ -46,9 +46,9 @@
 
 #include <stddef.h>
 
-/* Keys of a shard when the table is full: an array of 512 lines then has a load of 0.60, below
+/* Keys of a shard when the table is full: an array of 512 lines then has a load of 0.63, below
    every load limit, and is no bigger than what fits a first-level cache. */
-#define WEIR_SHARD_KEYS 1220
+#define WEIR_SHARD_KEYS 1280
 
 /* What is kept of a shard besides its word; read by new keys and moves only. */
 struct weir_share {
@@ -158,15 +158,14 @@ static inline __attribute__((always_inline)) struct weir_atomic_u64 *weir_packed
     if (__builtin_expect(!weir_packed_is_steady(packed), 0))
         return NULL;
     struct weir_atomic_u64 *word = weir_line_word(line, tag);
-    if (__builtin_expect(word != NULL, 1))
-        return word;
-    weir_line_ask_next(line);
-    unsigned match;
-    while ((match = weir_line_match(line, tag)) == 0) {
+    if (__builtin_expect(word == NULL, 0))
+        weir_line_ask_next(line);
+    while (__builtin_expect(word == NULL, 0)) {
         if (weir_line_ends(line) || ++line == weir_packed_block(packed) + weir_packed_lines(packed))
             return NULL;
+        word = weir_line_word(line, tag);
     }
-    return &line->word[__builtin_ctz(match)];
+    return word;
 }
 
 /* The same, by the key. */

@@ -105,9 +105,8 @@ static void k35_without_an_engine_all_are_invalid(void **state)
     weir_decide_batch(NULL, NULL, NULL, 0, WEIR_HOUR);
 }
 
-/* A line is first looked at by the upper halves of its tags: keys that share them are told apart.
- */
-static void keys_that_share_half_a_tag(void **state)
+/* Keys whose tags differ in a few bits only are told apart. */
+static void keys_with_nearly_equal_tags(void **state)
 {
     (void)state;
     struct weir_options options = {0};
@@ -137,7 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_is_as_many_decisions),
         cmocka_unit_test(every_length),
-        cmocka_unit_test(keys_that_share_half_a_tag),
+        cmocka_unit_test(keys_with_nearly_equal_tags),
         cmocka_unit_test(k35_without_an_engine_all_are_invalid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,17 +22,6 @@ static void a_tag_is_never_one_of_those_that_are_no_keys(void **state)
     }
 }
 
-/* The quick look at a line whose other tags differ in one bit: what it finds is the tag's, and by
-   the upper half alone it finds it. */
-static void check_word(struct weir_line *line, uint64_t tag, unsigned bit, unsigned mask)
-{
-    const struct weir_atomic_u64 *word = weir_line_word(line, tag);
-    unsigned slot = word != NULL ? (unsigned)(word - line->word) : 4;
-    assert_true(word == NULL || (mask >> slot & 1) != 0);
-    if (bit >= 32)
-        assert_int_equal(slot, mask != 0 ? (unsigned)__builtin_ctz(mask) : 4);
-}
-
 /* All four tags are compared, in all 64 bits. */
 static void a_line_matches_whole_tags(void **state)
 {
@@ -47,7 +36,9 @@ static void a_line_matches_whole_tags(void **state)
                 weir_store_relaxed(&line.word[i], tag);
             }
             assert_int_equal(weir_line_match(&line, tag), mask);
-            check_word(&line, tag, bit, mask);
+            const struct weir_atomic_u64 *word = weir_line_word(&line, tag);
+            assert_true((word != NULL) == (mask != 0));
+            assert_true(word == NULL || (mask >> (word - line.word) & 1) != 0);
             assert_false(weir_line_ends(&line));
         }
     }
@@ -64,7 +55,7 @@ static void a_line_matches_whole_tags(void **state)
 static void sizes(void **state)
 {
     (void)state;
-    static const uint64_t sizes[] = {1,    63,   127,    128,     1220,     1221,
+    static const uint64_t sizes[] = {1,    63,   127,    128,     1280,     1281,
                                      3000, 5000, 100000, 1048576, 10000000, (uint64_t)1 << 32};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct weir_table t;
