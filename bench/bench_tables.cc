@@ -76,7 +76,7 @@ void floor_alone(benchmark::State &state)
     size_t at = warm(array, array.places[0], t, keys_of(state));
     uint64_t zero = hidden_zero(), last = 0, done = 0;
     for (auto _ : state) {
-        last = array.step(t.numbers[at++ % trace_size] ^ (last & zero));
+        last = array.step(t.padded[at++ % trace_size].number ^ (last & zero));
         done += last;
     }
     array.places[0].at = at;
@@ -90,7 +90,7 @@ void floor_free(benchmark::State &state)
     size_t at = warm(array, array.places[0], t, keys_of(state));
     uint64_t done = 0;
     for (auto _ : state)
-        done += array.step(t.numbers[at++ % trace_size]);
+        done += array.step(t.padded[at++ % trace_size].number);
     array.places[0].at = at;
     expect_all(state, __func__, done);
 }
@@ -103,8 +103,8 @@ void floor_batch(benchmark::State &state)
     size_t at = warm(array, array.places[0], t, keys_of(state));
     uint64_t done = 0;
     for (auto _ : state) {
-        array.prefetch(t.numbers[(at + ahead) % trace_size]);
-        done += array.step(t.numbers[at++ % trace_size]);
+        array.prefetch(t.padded[(at + ahead) % trace_size].number);
+        done += array.step(t.padded[at++ % trace_size].number);
     }
     array.places[0].at = at;
     expect_all(state, __func__, done);

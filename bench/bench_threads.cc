@@ -3,8 +3,9 @@
 // One thread and two: how decisions that have nothing in common, and denials of one key that all
 // ask for, share the machine.
 //
-//   dealt       distinct keys of one table: two threads have half of the key numbers each, one
-//               thread has all of them; hashed beforehand, free-running
+//   dealt       distinct keys of one table: of two threads one has the even key numbers and one
+//               the odd ones, so that they meet in lines, of the floor as of weir, as keys of a
+//               server's threads do; one thread has all; hashed beforehand, free-running
 //   denied_hot  one key without tokens, asked for by all; the floor is a relaxed load of one word
 //               that all share, and a comparison
 //
@@ -38,9 +39,9 @@ struct shared_engine : public limited {
 // All keys for one thread, or a half for each of two.
 struct dealt {
     explicit dealt(uint64_t keys)
-        : whole{{0, keys, false}, {0, keys, true}},
-          half{{{0, keys / 2, false}, {0, keys / 2, true}},
-               {{keys / 2, keys / 2, false}, {keys / 2, keys / 2, true}}}
+        : whole{{keys, false}, {keys, true}},
+          half{{{keys / 2, false, 0, 2}, {keys / 2, true, 0, 2}},
+               {{keys / 2, false, 1, 2}, {keys / 2, true, 1, 2}}}
     {
     }
     trace whole[2];
@@ -79,7 +80,7 @@ void floor_dealt(benchmark::State &state)
     size_t at = warm(array, from, t, keys_of_one(state));
     uint64_t done = 0;
     for (auto _ : state)
-        done += array.step(t.numbers[at++ % trace_size]);
+        done += array.step(t.padded[at++ % trace_size].number);
     from.at = at;
     finish(state, __func__, done, static_cast<uint64_t>(state.iterations()));
 }

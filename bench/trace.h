@@ -2,9 +2,10 @@
 /*
  * Traces: which key comes next, the same for all tables of as many keys.
  *
- * A trace is read in sequence and over and over, by the floor as 4-byte numbers, by weir as those
- * or as 16-byte keys hashed beforehand. Its 2^21 entries (8 and 32 MiB) are many enough that a
- * table of 10 million keys finds none of its lines in the cache when the trace comes round.
+ * A trace is read in sequence and over and over: as 4-byte numbers where keys are hashed on the
+ * way, else as 16-byte keys hashed beforehand, and by the floor as 16 bytes with a number in them,
+ * since what streams by takes cache from the table. Its 2^21 entries (8 and 32 MiB) are many enough
+ * that a table of 10 million keys finds none of its lines in the cache when the trace comes round.
  */
 #ifndef WEIR_BENCH_TRACE_H
 #define WEIR_BENCH_TRACE_H
@@ -87,8 +88,9 @@ class zipf
 };
 
 struct trace {
-    /* Of `keys` key numbers from `first` on: uniform, or Zipf with exponent 0.99. */
-    trace(uint64_t first, uint64_t keys, bool skewed) : numbers(trace_size), hashed(trace_size)
+    /* Of `keys` key numbers, every step-th from `first` on: uniform, or Zipf with exponent 0.99. */
+    trace(uint64_t keys, bool skewed, uint64_t first = 0, uint64_t step = 1)
+        : numbers(trace_size), padded(trace_size), hashed(trace_size)
     {
         std::mt19937_64 random(keys + first);
         zipf by_rank(keys, 0.99);
@@ -96,18 +98,24 @@ struct trace {
             /* Ranks are spread over the key numbers, so that hot keys are no neighbours. */
             uint64_t number =
                 skewed ? by_rank(random) * 0x9E3779B97F4A7C15 % keys : random() % keys;
-            numbers[i] = static_cast<uint32_t>(first + number);
+            numbers[i] = static_cast<uint32_t>(first + number * step);
+            padded[i].number = numbers[i];
             hashed[i] = weir_key_u64(hasher(), numbers[i]);
         }
     }
 
+    struct alignas(sizeof(weir_key)) padded_number {
+        uint32_t number;
+    };
+
     std::vector<uint32_t> numbers;
+    std::vector<padded_number> padded;
     std::vector<weir_key> hashed;
 };
 
 /* Those of all keys, to be kept. */
 struct traces {
-    explicit traces(uint64_t keys) : of{{0, keys, false}, {0, keys, true}}
+    explicit traces(uint64_t keys) : of{{keys, false}, {keys, true}}
     {
     }
     trace of[2]; /* uniform, Zipf */
