@@ -15,6 +15,13 @@ wrong_usage() {
     exit 2
 }
 
+# installed PACKAGE...: those of them that are, those of a foreign architecture as NAME:ARCHITECTURE.
+installed() {
+    dpkg-query -W -f '${Package} ${Architecture} ${db:Status-Status}\n' "$@" 2>/dev/null |
+        awk -v native="$(dpkg --print-architecture)" '$3 == "installed" {
+            print $2 == native || $2 == "all" ? $1 : $1 ":" $2 }'
+}
+
 # need PACKAGE...: installs those that are missing. Asks apt nothing when none is.
 need() {
     local missing=() root=()
@@ -22,10 +29,7 @@ need() {
         say "not a Debian system: taking it that these are here: $*"
         return
     fi
-    mapfile -t missing < <(comm -13 \
-        <(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null |
-            sed -n 's/ installed$//p' | sort -u) \
-        <(printf '%s\n' "$@" | sort -u))
+    mapfile -t missing < <(comm -13 <(installed "$@" | sort -u) <(printf '%s\n' "$@" | sort -u))
     ((${#missing[@]})) || return 0
     if ((EUID != 0)); then
         command -v sudo >/dev/null ||
@@ -34,6 +38,9 @@ need() {
     fi
     say "installing ${missing[*]}"
     local log=.build/install.log
+    if [[ "${missing[*]}" == *:arm64* ]]; then
+        "${root[@]}" dpkg --add-architecture arm64
+    fi
     "${root[@]}" apt-get update -qq >"$log" 2>&1 || say "apt-get update failed, trying without"
     "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
         --no-install-recommends -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 \

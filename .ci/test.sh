@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The configurations of `./dev test`, and how their results are counted. Sourced by dev.
 
-configurations=(gcc asan tsan clang14 clang19)
+configurations=(gcc asan tsan clang14 clang19 arm64)
 
 # Sums over all configurations.
 passed=0 failed=0 skipped=0
@@ -56,11 +56,37 @@ run_configuration() {
     tsan) configuration tsan clang-14 30 'unit stress' -Dbench=disabled "${sanitize_thread[@]}" ;;
     clang14) configuration clang14 clang-14 100 '' --buildtype=release -Dbench=auto ;;
     clang19) configuration clang19 clang-19 100 unit -Dbench=auto ;;
+    arm64) configuration arm64 aarch64-linux-gnu-gcc 100 '' --cross-file .build/arm64.ini \
+        -Dbench=disabled ;;
     esac
+}
+
+# Packages of another architecture: only where it was asked for, by name or WEIR_TEST_ARM64, or
+# where the system has the architecture already.
+wants_arm64() {
+    [[ -n ${WEIR_TEST_ARM64-} || " $* " == *" arm64 "* ]] ||
+        { (($# == 0)) && dpkg --print-foreign-architectures 2>/dev/null | grep -qx arm64; }
+}
+
+prepare_arm64() {
+    sed "s|@TREE@|$PWD|" .ci/arm64.ini.in >.build/arm64.ini
+    [[ ! -d .build/ck-arm64 ]] || return 0
+    (
+        cd .build
+        apt-get download -qq libck-dev:arm64 && dpkg-deb -x libck-dev_*_arm64.deb ck-arm64
+    ) >.build/install.log 2>&1 || say "cannot unpack libck-dev:arm64, see .build/install.log"
 }
 
 run_tests() {
     local name
+    if wants_arm64 "$@"; then
+        need "${packages_arm64[@]}"
+        prepare_arm64
+    elif (($# == 0)); then
+        say "arm64: left out; ./dev test arm64 adds the architecture to dpkg and builds for it"
+        set -- "${configurations[@]/arm64/}"
+        ((skipped += 1)) || true
+    fi
     (($#)) || set -- "${configurations[@]}"
     for name in "$@"; do
         run_configuration "$name"

@@ -277,6 +277,19 @@ def command_runs(tree):
     run(weir, "check", "10/min burst 10")
 
 
+@test
+def targets_of_32_bits_are_refused(tree):
+    cross = tree.scratch / "32.ini"
+    cross.write_text("[binaries]\nc = ['gcc', '-m32']\nar = 'ar'\n"
+                     "[host_machine]\nsystem = 'linux'\ncpu_family = 'x86'\ncpu = 'i686'\n"
+                     "endian = 'little'\n")
+    done = subprocess.run(["meson", "setup", str(tree.scratch / "32"), str(SOURCE), "--cross-file",
+                           str(cross)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, env=CLEAN_ENV, check=False)
+    check(done.returncode != 0, "a build for 32 bits was set up")
+    check("weir needs a 64-bit target" in done.stdout, "without a word of why:\n" + done.stdout)
+
+
 def main():
     print(f"1..{len(tests) + 1}", flush=True)
     failures = 0
