@@ -22,8 +22,8 @@
 #include "table/reclaim.h"
 
 /* The load limit lies between these, in 1/1024, by the shard's number. */
-#define WEIR_LOAD_LOWEST 737
-#define WEIR_LOAD_SPREAD 205
+#define WEIR_LOAD_LOWEST 778
+#define WEIR_LOAD_SPREAD 180
 
 /* An array is worth compacting when so much of what it holds is idle: for its size, half; for room
    when max_keys are taken, a sixteenth. */

@@ -12,7 +12,7 @@
  * array. Finding the line of a key reads the shard's word and the line, nothing else.
  *
  * Load limits: a shard whose array holds so many keys gets another one, by a sample of what is
- * idle: of twice the size, or of the same (a compaction). The limit lies between 0.72 and 0.92,
+ * idle: of twice the size, or of the same (a compaction). The limit lies between 0.76 and 0.93,
  * rising with the shard's number, so that shards do not grow all at once; and as memory is handed
  * out in the order in which they grow, neighbours in memory are free again at about the same time.
  *
