@@ -65,7 +65,7 @@ listed() {
     local file=$1 name status=0
     shift
     for name in "$@"; do
-        grep -qE "'$name(\.c)?'" "$file" || {
+        grep -qE "'($name(\.c)?|[a-z]+/test_$name\.c)'" "$file" || {
             printf '%s does not list %s\n' "$file" "$name"
             status=1
         }
