@@ -10,9 +10,9 @@
  *   5  the target is published again as one whose older generations are free
  *
  * Words of a removed limit are in no chain. Where the id is in use again, they become words of
- * payload 0 of the target's generation in step 2; where it is free, of payload 0 of a generation
- * that no word of the id has, and that one stays taken. Payload 0 is "never used" to whoever knows
- * the generation, as any word is to whoever does not.
+ * payload 0 of the target's generation in step 2; where it is free, of payload 0 of one generation,
+ * which stays taken: one that no word of the id has, if there is one. Payload 0 is "never used" to
+ * whoever knows the generation, as any word is to whoever does not.
  *
  * Guarantees (S and P numbered as in the README)
  *   S5  No answer changes.
@@ -116,8 +116,10 @@ static void choose_target(struct weir_limit *l, unsigned generations)
         if ((unsigned)__builtin_popcount(s->generations) >= generations)
             l->target = s;
     } else if (!l->used && (unsigned)__builtin_popcount(l->taken) >= generations) {
-        l->swept = l->taken;
-        l->into = (uint8_t)weir_generation_free(l->taken, 0);
+        /* Where none is free, one of them: then nobody is given the id before the sweep ends. */
+        uint32_t into = weir_generation_free(l->taken, 0);
+        l->into = (uint8_t)(into != 0 ? into : 1);
+        l->swept = l->taken & ~((uint32_t)1 << l->into);
     }
 }
 

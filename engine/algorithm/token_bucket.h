@@ -250,8 +250,8 @@ static inline bool weir_bucket_is_idle(const struct weir_meter *m, uint64_t payl
 static inline bool weir_bucket_plain_instant(const struct weir_meter *m, weir_ns now,
                                              struct weir_instant *at)
 {
-    at->line = now - (uint64_t)m->origin; /* of a `now` past the last one: past the end too */
-    return at->line < m->plain_end;
+    at->line = now - (uint64_t)m->origin;
+    return now <= INT64_MAX && at->line < m->plain_end;
 }
 
 /*

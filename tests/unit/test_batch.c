@@ -90,6 +90,61 @@ static void every_length(void **state)
     weir_close(single);
 }
 
+/* The calls that ask one key, one by one and in a batch, and the general one, on twins. */
+static void ask_each(struct weir *const w[4], unsigned key, uint64_t n, weir_ns now)
+{
+    weir_key k = weir_key_u64(w[0], key);
+    const struct weir_request request = {0, k, n};
+    struct weir_result expected = weir_reserve(w[0], 0, k, n, now, 0, NULL);
+    assert_true(weir_allow(w[1], 1, k, 1, now)); /* a thread is quick where it was last */
+    struct weir_result decided = weir_decide(w[1], 0, k, n, now);
+    struct weir_result batched;
+    weir_decide_batch(w[2], &request, &batched, 1, now);
+    assert_true(weir_allow(w[3], 1, k, 1, now));
+    assert_int_equal(weir_allow(w[3], 0, k, n, now), expected.verdict == WEIR_ALLOWED);
+    const struct weir_result *results[] = {&decided, &batched};
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(results[i]->verdict, expected.verdict);
+        assert_int_equal(results[i]->wait, expected.wait);
+        assert_int_equal(results[i]->remaining, expected.remaining);
+        assert_int_equal(results[i]->reset, expected.reset);
+    }
+}
+
+/* The quick form knows no more and no less than the general one: any instant, legal or not, any n,
+   origins before 0. */
+static void k04_k19_quick_answers_at_any_instant(void **state)
+{
+    (void)state;
+    struct test_random random = random_start("quick answers", 7);
+    for (uint64_t round = random_scaled(200); round > 0; round--) {
+        static const uint64_t ns[] = {1, 1, 1, 2, 0, 20, UINT64_MAX, (uint64_t)1 << 63};
+        struct weir *w[4];
+        /* units of 1 ns, others, and a rounded form */
+        static const uint64_t limits[] = {1, 10, 1000, 7, 999999937};
+        struct weir_policy policy = weir_token_bucket(
+            limits[random_below(&random, 5)],
+            random_below(&random, 2) == 0 ? WEIR_SECOND : WEIR_DAY, 1 + random_below(&random, 20));
+        for (unsigned i = 0; i < 4; i++) {
+            struct weir_options options = {0};
+            options.secret = secret;
+            w[i] = open_engine(&options);
+            add_limit(w[i], "a", policy);
+            add_limit(w[i], "b", weir_token_bucket(WEIR_UNLIMITED, 0, 0));
+        }
+        weir_ns first = random_below(&random, 2) == 0 ? 0 : random_magnitude(&random, 63);
+        const weir_ns starts[] = {first, 0 - 40 * WEIR_SECOND, INT64_MAX, (uint64_t)1 << 63};
+        for (unsigned i = 0; i < 200; i++) {
+            /* at first near the beginning, then past the last instant too, at last anywhere */
+            uint64_t start = random_below(&random, i < 50 ? 1 : i < 100 ? 2 : 4);
+            weir_ns now = starts[start] + random_magnitude(&random, i % 36);
+            ask_each(w, (unsigned)random_below(&random, 4), ns[random_below(&random, 8)], now);
+        }
+        for (unsigned i = 0; i < 4; i++)
+            weir_close(w[i]);
+    }
+}
+
 static void k35_without_an_engine_all_are_invalid(void **state)
 {
     (void)state;
@@ -137,6 +192,7 @@ int main(void)
         cmocka_unit_test(a_batch_is_as_many_decisions),
         cmocka_unit_test(every_length),
         cmocka_unit_test(keys_with_nearly_equal_tags),
+        cmocka_unit_test(k04_k19_quick_answers_at_any_instant),
         cmocka_unit_test(k35_without_an_engine_all_are_invalid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -419,6 +419,37 @@ static void k34_counts_of_removed_limits(void **state)
     weir_close(w);
 }
 
+/* A removed limit that had used up all generations: its keys make room, and its id is used again.
+ */
+static void k26_k27_an_id_without_a_free_generation(void **state)
+{
+    (void)state;
+    struct weir_options options = {0};
+    options.max_keys = 2000;
+    options.max_limits = 1;
+    options.when_full = WEIR_FULL_DENY;
+    struct weir *w = open_engine(&options);
+    struct weir_policy policy = weir_token_bucket(1, WEIR_SECOND, 5);
+    int limit = add_limit(w, "a", policy);
+    weir_ns now = 0;
+    for (unsigned i = 0; i < 31; i++) { /* to and fro, further each time */
+        now = (i & 1) != 0 ? (3000 + i) * WEIR_DAY : (1000 - i) * WEIR_DAY;
+        assert_true(weir_allow(w, limit, weir_key_u64(w, i), 1, now));
+    }
+    for (unsigned i = 0; i < 4000; i++)
+        (void)!weir_allow(w, limit, weir_key_u64(w, i), 1, now);
+    assert_true(stats_of(w).overflow > 0);
+    assert_int_equal(weir_remove_limit(w, limit, now), 0);
+    assert_int_equal(taken_of(w, limit), 31);
+    assert_int_equal(add_limit(w, "b", policy), limit);
+    for (unsigned i = 10000; i < 11000; i++) {
+        weir_key key = weir_key_u64(w, i);
+        assert_int_equal(weir_decide(w, limit, key, 5, now).remaining, 0);
+        assert_false(weir_allow(w, limit, key, 1, now));
+    }
+    weir_close(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -430,6 +461,7 @@ int main(void)
         cmocka_unit_test(o3_a_sweep_finds_what_is_nobodys),
         cmocka_unit_test(s5_removal_beside_a_move),
         cmocka_unit_test(k26_removed_keys_make_room),
+        cmocka_unit_test(k26_k27_an_id_without_a_free_generation),
         cmocka_unit_test(k11_a_reservation_of_a_removed_limit),
         cmocka_unit_test(k34_counts_of_removed_limits),
     };
