@@ -95,7 +95,10 @@ static void ask_each(struct weir *const w[4], unsigned key, uint64_t n, weir_ns 
 {
     weir_key k = weir_key_u64(w[0], key);
     const struct weir_request request = {0, k, n};
+    struct weir_result peeked = weir_peek(w[0], 0, k, n, now);
     struct weir_result expected = weir_reserve(w[0], 0, k, n, now, 0, NULL);
+    assert_int_equal(expected.verdict, peeked.verdict);
+    assert_int_equal(expected.wait, peeked.wait);
     assert_true(weir_allow(w[1], 1, k, 1, now)); /* a thread is quick where it was last */
     struct weir_result decided = weir_decide(w[1], 0, k, n, now);
     struct weir_result batched;
