@@ -99,6 +99,8 @@ static void ask_each(struct weir *const w[4], unsigned key, uint64_t n, weir_ns 
     struct weir_result expected = weir_reserve(w[0], 0, k, n, now, 0, NULL);
     assert_int_equal(expected.verdict, peeked.verdict);
     assert_int_equal(expected.wait, peeked.wait);
+    uint64_t taken = expected.verdict == WEIR_ALLOWED ? n : 0;
+    assert_int_equal(expected.remaining + taken, peeked.remaining);
     assert_true(weir_allow(w[1], 1, k, 1, now)); /* a thread is quick where it was last */
     struct weir_result decided = weir_decide(w[1], 0, k, n, now);
     struct weir_result batched;
@@ -137,11 +139,11 @@ static void k04_k19_quick_answers_at_any_instant(void **state)
         }
         weir_ns first = random_below(&random, 2) == 0 ? 0 : random_magnitude(&random, 63);
         const weir_ns starts[] = {first, 0 - 40 * WEIR_SECOND, INT64_MAX, (uint64_t)1 << 63};
-        for (unsigned i = 0; i < 200; i++) {
+        for (unsigned i = 0; i < 300; i++) {
             /* at first near the beginning, then past the last instant too, at last anywhere */
-            uint64_t start = random_below(&random, i < 50 ? 1 : i < 100 ? 2 : 4);
+            uint64_t start = random_below(&random, i < 150 ? 1 : i < 200 ? 2 : 4);
             weir_ns now = starts[start] + random_magnitude(&random, i % 36);
-            ask_each(w, (unsigned)random_below(&random, 4), ns[random_below(&random, 8)], now);
+            ask_each(w, (unsigned)random_below(&random, 12), ns[random_below(&random, 8)], now);
         }
         for (unsigned i = 0; i < 4; i++)
             weir_close(w[i]);
