@@ -73,8 +73,10 @@ prepare_arm64() {
     [[ ! -d .build/ck-arm64 ]] || return 0
     (
         cd .build
-        apt-get download -qq libck-dev:arm64 && dpkg-deb -x libck-dev_*_arm64.deb ck-arm64
-    ) >.build/install.log 2>&1 || say "cannot unpack libck-dev:arm64, see .build/install.log"
+        rm -rf ck-arm64.new
+        apt-get download -qq libck-dev:arm64 &&
+            dpkg-deb -x libck-dev_*_arm64.deb ck-arm64.new && mv ck-arm64.new ck-arm64
+    ) >>.build/install.log 2>&1 || say "cannot unpack libck-dev:arm64, see .build/install.log"
 }
 
 run_tests() {
@@ -84,7 +86,7 @@ run_tests() {
         prepare_arm64
     elif (($# == 0)); then
         say "arm64: left out; ./dev test arm64 adds the architecture to dpkg and builds for it"
-        set -- "${configurations[@]/arm64/}"
+        set -- "${configurations[@]:0:${#configurations[@]}-1}" # arm64 is the last
         ((skipped += 1)) || true
     fi
     (($#)) || set -- "${configurations[@]}"

@@ -3,9 +3,11 @@
  * Every call on a key: find its slot, apply one operation to its word, say what came of it.
  *
  *   begin    enter a read section, load the limit's settings, tell where `now` is on their line
+ *
  *   apply    the slot's loop, on the key's slot where the first look finds it; else the key is
- * placed first (place.c), and newer settings are looked up where a word is of unknown ones answer
- * describe what came of it, count it, leave the section
+ *            placed first (place.c), and newer settings are looked up for a word of unknown ones
+ *
+ *   answer   describe what came of it, count it, leave the section
  *
  * The decision that servers ask for a million times a second has a shorter way in quick.c, which
  * comes here when it is not as usual.

@@ -22,7 +22,7 @@ const char *weir_strerror(int error)
     case -EINVAL:
         return "an argument is not valid";
     case -ERANGE:
-        return "a value is outside of what can be kept exactly";
+        return "a number is out of range, or a policy cannot be kept exactly";
     case -ENOMEM:
         return "memory cannot be had";
     case -ENOENT:

@@ -81,6 +81,8 @@ struct weir_place weir_place_of(struct weir *w, const struct weir_probe *p, weir
     return place;
 }
 
+_Static_assert(WEIR_MOVE_FROZEN == WEIR_WORD_FROZEN, "moves and slots freeze alike");
+
 /* ---- maintenance of whole shards ---- */
 
 /* The shard's root once nothing is moving; NULL: it has no array. */

@@ -121,6 +121,7 @@ static inline void weir_read_end_quickly(weir_read_mark reader)
 {
     cmm_barrier();                     /* the same */
     _CMM_STORE_SHARED(reader->ctr, 0); /* its phase counts inside only */
+    cmm_barrier();
 }
 #endif
 

@@ -3,8 +3,9 @@
  * The word: 64 bits that are all the state of one key under one limit.
  *
  *    63      62 .. 58      57 .. 0
- *    0    | generation |   payload        in an engine; generation 1 to 31; bit 63 is kept for
- * moves 1    |        payload (63 bits)      in a cell
+ *    0    | generation |   payload        in an engine; generation 1 to 31; bit 63 is for moves
+ *
+ *    1    |        payload (63 bits)      in a cell
  *
  * Word 0 is a key that was never used. Generation 0 is never given out and a cell's words have
  * bit 63, so that a used word is never 0 again: 0 may always be replaced, any other word only by

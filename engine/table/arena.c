@@ -42,7 +42,7 @@
 /* With weir_pause's 64 stalls at most about 1200 stalls: 30 us on an AMD EPYC (24 ns each). */
 #define LOCK_TRIES 24
 
-#define SLAB_BYTES        ((size_t)64 << 10) /* 27 descriptors, for 54 MiB */
+#define SLAB_BYTES        ((size_t)64 << 10) /* 28 descriptors, for 56 MiB */
 #define CHUNKS_PER_BUCKET 2
 
 /* 2^64 divided by the golden ratio, made odd, as for the home lines. */

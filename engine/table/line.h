@@ -5,9 +5,12 @@
  *   tag[0] tag[1] tag[2] tag[3] word[0] word[1] word[2] word[3]      64 bytes
  *
  *   tag = 0            empty
- *   tag = 1            sealed: closed while it was empty, by a move or against a key that was
- * refused tag = 2            no slot: the line belongs to an array's header tag = hash bits    the
- * limit's id in the low bits, bits of the key's hash, not all zero, above
+ *
+ *   tag = 1            sealed: closed while it was empty, by a move or against a refused key
+ *
+ *   tag = 2            no slot: the line belongs to an array's header
+ *
+ *   tag = hash bits    the limit's id in the low bits, above it bits of the key's hash, not all 0
  *
  * A tag, once set, never changes in that memory; so a slot belongs to one key for ever, and an
  * 8-byte compare-and-swap is enough to claim it. Because the bits above the id, which has two bits
@@ -55,12 +58,8 @@ static inline uint64_t weir_tag_limit(uint64_t tag, unsigned id_bits)
     return tag & (((uint64_t)1 << id_bits) - 1);
 }
 
-/*
- * Bit i set: slot i has this tag. All four are compared at once and the caller branches on
- * whether one matched, never on which: the position is random, a branch on it mispredicts, and
- * each misprediction waits for the cache miss. Relaxed is enough: a tag never changes once it is
- * set, and what is in the slot orders itself.
- */
+/* Bit i set: slot i has this tag. Relaxed is enough, here and below: a tag never changes once it is
+   set, and what is in the slot orders itself. */
 static inline unsigned weir_line_match(const struct weir_line *line, uint64_t tag)
 {
     unsigned match = 0;
@@ -71,8 +70,9 @@ static inline unsigned weir_line_match(const struct weir_line *line, uint64_t ta
 }
 
 /*
- * The word of a tag, or NULL. Which slot it is comes out of conditional moves, which take half as
- * long as a comparison in a vector; whether it is there at all is a branch.
+ * The word of a tag, or NULL. There is a branch on whether the tag is there, never on which slot it
+ * is in: that is random, the branch would be mispredicted, and each misprediction waits for the
+ * cache miss. (Conditional moves take 8 cycles less than a comparison in a vector.)
  */
 static inline struct weir_atomic_u64 *weir_line_word(struct weir_line *line, uint64_t tag)
 {

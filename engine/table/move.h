@@ -50,7 +50,7 @@
 #include "table/array.h"
 
 /* As in slot/word.h, which this layer does not read: a word that a move is copying. */
-#define WEIR_SLOT_FROZEN ((uint64_t)1 << 63)
+#define WEIR_MOVE_FROZEN ((uint64_t)1 << 63)
 
 enum weir_judgement {
     WEIR_UNUSED, /* the word means "never used" at any time */
@@ -141,7 +141,7 @@ static inline void weir_move_slot(struct weir_move *m, struct weir_line *line, u
     /* Acquire: pairs with the last decision on the word. Release: whose compare-and-swap fails on
        the frozen word finds the moving bit. Without the freeze a decision could go on here while
        the copy is used elsewhere. */
-    uint64_t word = weir_or_acq_rel(&line->word[slot], WEIR_SLOT_FROZEN) & ~WEIR_SLOT_FROZEN;
+    uint64_t word = weir_or_acq_rel(&line->word[slot], WEIR_MOVE_FROZEN) & ~WEIR_MOVE_FROZEN;
     if (word == 0)
         return;
     switch (weir_table_judge(m->host, tag, m->now, &word)) {
@@ -237,7 +237,7 @@ static inline bool weir_move_next_chunk(const struct weir_move *m, unsigned star
     return true;
 }
 
-/* Publishes the successor of a closed array. False: there is one. */
+/* Publishes the successor of an array, which is closed after that. False: there is one. */
 static inline bool weir_move_publish(struct weir_array *from, struct weir_array *to, uint64_t now,
                                      uint64_t stale_max)
 {

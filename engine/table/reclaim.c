@@ -47,12 +47,22 @@ static struct rcu_head *head_of(struct weir_array *a)
     return (struct rcu_head *)(void *)a->retire;
 }
 
+static void mask_signals(sigset_t *before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
 void weir_read_register(void)
 {
     int saved = errno;
+    sigset_t before;
+    mask_signals(&before); /* a handler may call the library too */
     pthread_mutex_lock(&registering);
     urcu_bp_register_thread();
     pthread_mutex_unlock(&registering);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = saved;
 }
 
@@ -86,10 +96,8 @@ static bool is_any_aside(void)
    for this one. */
 static void start_thread(void)
 {
-    sigset_t all;
     sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    mask_signals(&before);
     urcu_bp_get_default_call_rcu_data();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     started = true;
@@ -162,11 +170,9 @@ void weir_retire_before_fork(void)
    had to do. */
 static void after_fork_child(void)
 {
-    sigset_t all;
     sigset_t before;
     urcu_bp_after_fork_child();
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    mask_signals(&before);
     urcu_bp_call_rcu_after_fork_child();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

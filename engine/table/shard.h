@@ -141,7 +141,7 @@ static inline void weir_shard_sample(struct weir_effort *e, struct weir_array *a
             if (tag <= WEIR_TAG_HEADER)
                 break;
             ++*seen;
-            word &= ~WEIR_SLOT_FROZEN;
+            word &= ~WEIR_MOVE_FROZEN;
             *idle +=
                 word != 0 && weir_table_judge(e->move.host, tag, e->move.now, &word) != WEIR_LIVE;
         }

@@ -25,12 +25,13 @@
  *
  * Guarantees (numbered as in the README; S3, S5, P1 are shown in array.h and move.h)
  *   M1  At most max_keys keys hold a place, and those that are claimed in the very moment when the
- *       last is taken, at most one a thread and a block for each thread that deals just then. New
- * keys are refused when less than one block a shard, 1/64 of max_keys, is left and nothing is idle
- * in their shard. Arrays take 16 bytes a slot, and they are at least 0.35 full when they are made
- * to hold more keys. S5  Whatever floods the table, what is in debt keeps its place. A failed
- * allocation changes no decision: a shard goes on in the array that it has, beyond the load limit
- * up to 15/16.
+ *       last is taken, at most one a thread and a block for each thread that deals just then.
+ *       New keys are refused when less than one block a shard, 1/64 of max_keys, is left and
+ *       nothing is idle in their shard. Arrays take 16 bytes a slot, and those of 32 lines and more
+ *       are at least 0.35 full when they are made to hold more keys.
+ *
+ *   S5  Whatever floods the table, what is in debt keeps its place. A failed allocation changes no
+ *       decision: a shard goes on in the array that it has, beyond the load limit up to 15/16.
  *
  * Not guaranteed: a place for a key whose 64 lines are full, which takes chosen keys; that a thread
  * that stops for ever right after a swing has given back the credits of what was left behind.

@@ -16,21 +16,25 @@
  * Fork: a child may go on with all engines that were open, as copies of its own; nothing is shared.
  * A fork waits for calls under way, and weir_open installs its handlers once: weir_engine(3).
  *
+ * Signals: no call may be made from a signal handler, but weir_cell_*, weir_now and weir_policy_*.
+ *
  * A decision makes no system call, takes no lock and allocates nothing, except
  *   - in a thread's first call, which registers the thread with liburcu under a lock
  *     (weir_thread_ready does that beforehand) and allocates its counters for the engine;
  *   - in the call that gives a limit an origin for its times (its first one; then once in months at
  *     the fastest rates, or when the clock jumps), which allocates;
- *   - in the call of a new key that replaces its part of the table by a larger one, or by one
- * without the idle keys: it takes memory from the system now and then (and never waits for a lock),
- * and hands what is replaced to liburcu's thread, which the first such call of the process starts.
+ *   - in the call of a new key that replaces its part of the table by a larger one, or by one with
+ *     no idle keys: it takes memory from the system now and then (and never waits for a lock), and
+ *     hands what is replaced to liburcu's thread, which the first such call of the process starts.
  *     Calls that come by meanwhile each move 16 lines.
  *
  * Legal times are 0 to 2^63-1 (a larger `now` counts as 2^63-1), spans 0 to 2^64-1. A clock may
  * jump by any distance: a limit's times reach at least 180 days ahead of its first call and
  * stale_max back, and a call outside of that (a peek excepted) gives it another origin. 30 of these
- * (7, where the id was that of a removed limit) are told apart until the next weir_add_limit; after
- * that, time stands still for that limit at the end of its line.
+ * (7, where the id was that of a removed limit) are told apart until the next weir_add_limit or
+ * weir_trim; after that, time stands still for that limit at the end of its line. No such jump
+ * doubles a debt, nor loses one, except those that the later time has paid: a key that is full by
+ * one clock may be forgotten, and is full by all.
  */
 #ifndef WEIR_WEIR_H
 #define WEIR_WEIR_H
@@ -178,12 +182,18 @@ struct weir_options {
 };
 
 /*
- * Opens an engine; options NULL = defaults. Allocates some 24 bytes for each 1220 of max_keys, and
- * what the limits take; the table grows as keys come, to about 31 bytes a key: weir_engine(3).
- * Makes system calls. Returns 0 and writes *out (owned by the caller, who ends it with weir_close),
- * or -EINVAL  out is NULL, options->size or when_full is unknown -ERANGE  max_keys, max_limits or
- * stale_max is outside of its range -ENOMEM  memory for the table or the limits cannot be had -EIO
- * getrandom() failed
+ * Opens an engine; options NULL = defaults. Allocates some 24 bytes for each 1280 of max_keys, and
+ * what the limits take; the table grows as keys come, in chunks of 2 MiB, to about 31 bytes a key:
+ * weir_engine(3). Makes system calls. Returns 0 and writes *out (owned by the caller, who ends it
+ * with weir_close), or
+ *
+ *   -EINVAL  out is NULL, options->size or when_full is unknown
+ *
+ *   -ERANGE  max_keys, max_limits or stale_max is outside of its range
+ *
+ *   -ENOMEM  memory for the table or the limits cannot be had
+ *
+ *   -EIO     getrandom() failed
  */
 WEIR_MUST_USE int weir_open(struct weir **out, const struct weir_options *options);
 
@@ -228,7 +238,8 @@ int weir_remove_limit(struct weir *w, int limit, weir_ns now);
  * meanwhile. A `now` in the future forgets what is owed until then. Waits for other threads' calls
  * under way: not from inside a read-side section of liburcu's. Returns 0, or
  *   -EINVAL  w is NULL
- *   -ENOMEM  memory for smaller arrays cannot be had; what could be done was done
+ *   -ENOMEM  a part stayed as it was: memory for a smaller array could not be had, or new keys came
+ *            that would not fit it, or another call was replacing it; what could be done was done
  */
 int weir_trim(struct weir *w, weir_ns now);
 
@@ -467,7 +478,7 @@ struct weir_stats {
     uint64_t keys;          /* keys that hold a place, idle ones not yet left behind included */
     uint64_t keys_error;    /* of these, so many at most are idle ones being left behind just now */
     uint64_t max_keys;      /* as bounded by the options */
-    uint64_t bytes;         /* memory of the table, the limits and the counters */
+    uint64_t bytes;         /* of the table, in whole chunks, the limits and the counters */
     uint64_t retired_bytes; /* of these, replaced, and not yet let go of by readers */
     uint64_t arrays;        /* line arrays in use; a shard of the table has none, one or two */
     uint64_t growths;       /* arrays replaced by larger ones */
@@ -494,7 +505,8 @@ struct weir_stats {
 
 /*
  * Sums up the counters of all threads and parts of the table; each is exact, the sum is of no
- * single instant. The counters only rise, keys, bytes and arrays apart. Returns 0, or -EINVAL (w or
+ * single instant. Counters only rise; keys, bytes, arrays and their like do
+ * not. Removed limits are counted too. Returns 0, or -EINVAL (w or
  * out is NULL, out->size is unknown). Takes the engine's lock.
  */
 int weir_stats(const struct weir *w, struct weir_stats *out);
@@ -504,7 +516,8 @@ struct weir_limit_stats {
     uint64_t allowed; /* decisions and reservations granted, n = 0 included; not peeks */
     uint64_t denied;
     uint64_t never;
-    uint64_t overflow; /* calls whose key had no place: when_full answered. In the others too */
+    uint64_t overflow; /* calls whose key had no place: when_full answered. Decisions and
+                          reservations of these are in the others too */
 };
 
 /* The same for one limit; also -ENOENT (no such limit). */

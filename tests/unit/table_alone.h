@@ -53,7 +53,7 @@ static inline enum weir_judgement weir_table_judge(const void *host, uint64_t ta
 {
     assert_non_null(host);
     assert_true(tag > WEIR_TAG_HEADER);
-    assert_true(*word != 0 && (*word & WEIR_SLOT_FROZEN) == 0);
+    assert_true(*word != 0 && (*word & WEIR_MOVE_FROZEN) == 0);
     if ((*word & WORD_UNUSED) != 0)
         return WEIR_UNUSED;
     *word &= ~WORD_OLDER;
@@ -270,7 +270,7 @@ static inline enum answer admit(struct weir_table *t, uint64_t tag, uint64_t now
             return REFUSED;
         }
         uint64_t word = weir_load_acquire(p.word);
-        while ((word & WEIR_SLOT_FROZEN) == 0) {
+        while ((word & WEIR_MOVE_FROZEN) == 0) {
             uint64_t at = word == 0 ? weir_array_fresh_at(p.array, now, STALE_MAX) : now;
             if (word > at)
                 return DENIED;

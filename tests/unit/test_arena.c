@@ -270,7 +270,7 @@ static void take_every_order(void *context, unsigned index)
     assert_int_equal(errno, 77);
 }
 
-static void p1_k36_taking_waits_for_no_holder(void **state)
+static void p1_taking_waits_for_no_holder(void **state)
 {
     (void)state;
     struct weir_arena a;
@@ -424,7 +424,7 @@ int main(void)
         cmocka_unit_test(m1_free_chunks_go_back_at_once),
         cmocka_unit_test(own_mappings_go_back_at_once),
         cmocka_unit_test(m1_trim_returns_pages_of_free_blocks),
-        cmocka_unit_test(p1_k36_taking_waits_for_no_holder),
+        cmocka_unit_test(p1_taking_waits_for_no_holder),
         cmocka_unit_test(p1_a_child_of_fork_goes_on),
         cmocka_unit_test(k28_a1_a2_threads_take_and_give),
     };

@@ -161,7 +161,7 @@ static void k28_a_slot_lost_before_it_is_sealed(void **state)
             enum weir_found found = weir_array_search(root, tag_at(200, 0), &s);
             if (stopped && same != 0 && !other.sealed) {
                 assert_int_equal(found, WEIR_FOUND); /* frozen, and copied if it was used in time */
-                assert_true(weir_load_relaxed(weir_search_word(&s)) >= WEIR_SLOT_FROZEN);
+                assert_true(weir_load_relaxed(weir_search_word(&s)) >= WEIR_MOVE_FROZEN);
                 assert_non_null(word_in(to, tag_at(200, 0)));
             } else {
                 assert_int_equal(found, WEIR_SEALED);
@@ -313,7 +313,7 @@ static void k28_o4_a_stale_thread_puts_what_was_left_behind(void **state)
         struct weir_effort slow = helper_of(t, 0, 500);
         struct weir_search s = search_root(t, 0);
         assert_int_equal(s.slot, 0);
-        weir_or_acq_rel(weir_search_word(&s), WEIR_SLOT_FROZEN); /* and it stops */
+        weir_or_acq_rel(weir_search_word(&s), WEIR_MOVE_FROZEN); /* and it stops */
         settle(t, 700);
         assert_null(word_in(to, tag_of(0)));
         assert_int_equal(weir_table_is_valid(t), true);
@@ -347,7 +347,7 @@ static void s5_k28_the_first_copy_counts(void **state)
     struct weir_array *to = begin_move(t, order_of(64), 0);
     struct weir_effort slow = helper_of(t, 0, 0);
     struct weir_search s = search_root(t, 0);
-    assert_int_equal(weir_or_acq_rel(weir_search_word(&s), WEIR_SLOT_FROZEN), IN_DEBT);
+    assert_int_equal(weir_or_acq_rel(weir_search_word(&s), WEIR_MOVE_FROZEN), IN_DEBT);
     struct weir_place p = place(t, tag_of(0), 0, WEIR_CLAIM);
     assert_ptr_equal(p.word, word_in(to, tag_of(0)));
     assert_int_equal(weir_load_relaxed(p.word), IN_DEBT);
@@ -413,7 +413,7 @@ static void look(void *context)
         struct weir_search s = search_root(o->t, i);
         if (line_of(o->t, i) >= WEIR_CHUNK_LINES)
             continue;
-        assert_true(weir_load_relaxed(weir_search_word(&s)) >= WEIR_SLOT_FROZEN);
+        assert_true(weir_load_relaxed(weir_search_word(&s)) >= WEIR_MOVE_FROZEN);
         if (i % 3 == 0)
             assert_null(word_in(o->to, tag_of(i)));
         else

@@ -176,7 +176,7 @@ static void o5_no_successor_is_larger_than_the_largest(void **state)
     struct weir_effort slow = helper_of(t, 0, 500);
     struct weir_search s;
     assert_int_equal(weir_array_search(slow.move.from, tag_of(0), &s), WEIR_FOUND);
-    weir_or_acq_rel(weir_search_word(&s), WEIR_SLOT_FROZEN); /* and it stops */
+    weir_or_acq_rel(weir_search_word(&s), WEIR_MOVE_FROZEN); /* and it stops */
     struct weir_array *root = settle(t, 700);
     uint64_t full = weir_order_full(WEIR_ORDER_MAX);
     for (uint64_t i = 1; i <= full; i++)
@@ -277,7 +277,7 @@ static void m1_a_reservation_around_a_swing(void **state)
             replace(t, order_of(64), 0);
         if (claimed) {
             weir_credit_pay(slow.share, 1);
-            assert_int_equal(weir_load_relaxed(weir_search_word(&s)), WEIR_SLOT_FROZEN);
+            assert_int_equal(weir_load_relaxed(weir_search_word(&s)), WEIR_MOVE_FROZEN);
         } else {
             struct weir_effort e = helper_of(t, 0, 0);
             if (where == 2)

@@ -322,7 +322,7 @@ static void add_up(void *context, uint64_t tag, struct weir_atomic_u64 *word)
 {
     struct tally *tally = context;
     tally->tags ^= tag;
-    tally->words += weir_load_relaxed(word) & ~WEIR_SLOT_FROZEN;
+    tally->words += weir_load_relaxed(word) & ~WEIR_MOVE_FROZEN;
     tally->count++;
 }
 
@@ -426,10 +426,10 @@ static void the_walker_finds_wrong_credits_and_twins(void **state)
     weir_move_key(&e.move, tag_of((uint64_t)7 << 40));
     assert_true(weir_table_is_valid(t));
     struct weir_atomic_u64 *old = word_in(root, tag_of((uint64_t)7 << 40));
-    assert_int_equal(weir_load_relaxed(old), 1000 | WEIR_SLOT_FROZEN);
+    assert_int_equal(weir_load_relaxed(old), 1000 | WEIR_MOVE_FROZEN);
     weir_store_relaxed(old, 1000); /* live in both */
     assert_false(weir_table_is_valid(t));
-    weir_store_relaxed(old, 1000 | WEIR_SLOT_FROZEN);
+    weir_store_relaxed(old, 1000 | WEIR_MOVE_FROZEN);
     weir_add_relaxed(&to->moved, 1);
     assert_false(weir_table_is_valid(t));
     weir_add_relaxed(&to->moved, (uint64_t)-1);
