@@ -94,15 +94,15 @@ static void *decide_and_end(void *ending)
 static void decisions_while_a_thread_ends(void **state)
 {
     (void)state;
-    struct ending e = {open_one(), 0, 2, 0};
+    struct ending e = {open_one(), 0, 1, 0};
     pthread_t thread;
     assert_int_equal(pthread_key_create(&e.key, decide_at_the_end), 0);
     assert_int_equal(pthread_create(&thread, NULL, decide_and_end, &e), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(pthread_key_delete(e.key), 0);
-    assert_int_equal(e.allowed, 4 * BURST);
+    assert_int_equal(e.allowed, 3 * BURST);
     assert_int_equal(use_up(e.w, weir_key_u64(e.w, 2)), BURST);
-    check_counts(e.w, 5 * BURST, 5 * BURST);
+    check_counts(e.w, 4 * BURST, 4 * BURST);
     weir_grace_period(); /* ends: nobody is left in a section */
     weir_close(e.w);
 }
