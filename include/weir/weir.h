@@ -347,6 +347,9 @@ struct weir_request {
  * are made, so that in a table larger than the cache a batch of 16 and more costs a fraction of as
  * many calls. Keys and limits may repeat. w NULL: all are INVALID. requests and results hold
  * `count`, the caller's; they may not overlap. count 0 does nothing.
+ *
+ * (Where clocks go back, the table may be re-made a little earlier or later than by single calls; a
+ * key that a clock ahead had found full is then known to be full at that time, or not yet.)
  */
 void weir_decide_batch(struct weir *w, const struct weir_request *requests,
                        struct weir_result *results, size_t count, weir_ns now);
