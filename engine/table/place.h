@@ -23,8 +23,8 @@
 
 #include "table/shard.h"
 
-/* Rounds of making room in one call: what is under way ended, a replacement begun and ended, and one
-   for another call that came between. */
+/* Rounds of making room in one call: what is under way ended, a replacement begun and ended, and
+   one for another call that came between. */
 #ifndef WEIR_ROUNDS_MAX
 #define WEIR_ROUNDS_MAX 4
 #endif
