@@ -41,7 +41,7 @@
 #define WEIR_PROBE_LINES 64
 #endif
 
-/* Blocks of 8 lines (5 with slots) to 1024: a shard's keys are some 1280 when the table is full, so
+/* Blocks of 8 lines (5 with slots) to 1024: a shard's keys are some 1295 when the table is full, so
    that an array of more would be one of chosen keys; and one word has a bit for each chunk. */
 #ifndef WEIR_ORDER_MIN
 #define WEIR_ORDER_MIN    3

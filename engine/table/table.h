@@ -47,9 +47,9 @@
 
 #include <stddef.h>
 
-/* Keys of a shard when the table is full: an array of 512 lines then has a load of 0.63, below
+/* Keys of a shard when the table is full: an array of 512 lines then has a load of 0.64, below
    every load limit, and is no bigger than what fits a first-level cache. */
-#define WEIR_SHARD_KEYS 1280
+#define WEIR_SHARD_KEYS 1295
 
 /* What is kept of a shard besides its word; read by new keys and moves only. */
 struct weir_share {

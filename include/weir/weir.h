@@ -182,7 +182,7 @@ struct weir_options {
 };
 
 /*
- * Opens an engine; options NULL = defaults. Allocates some 24 bytes for each 1280 of max_keys, and
+ * Opens an engine; options NULL = defaults. Allocates some 24 bytes for each 1295 of max_keys, and
  * what the limits take; the table grows as keys come, in chunks of 2 MiB, to about 31 bytes a key:
  * weir_engine(3). Makes system calls. Returns 0 and writes *out (owned by the caller, who ends it
  * with weir_close), or
