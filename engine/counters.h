@@ -61,9 +61,10 @@ struct weir_counter_row *weir_counters_find(struct weir_counter_set *set, bool *
 static inline struct weir_counter_row *weir_counters_rows(struct weir_counter_set *set,
                                                           bool *shared)
 {
+    struct weir_counter_row *rows;
     *shared = false;
-    if (__builtin_expect(weir_counters_cache.set == set->serial, 1))
-        return weir_counters_cache.rows;
+    if (__builtin_expect(weir_counters_last(set->serial, &rows), 1))
+        return rows;
     return weir_counters_find(set, shared);
 }
 

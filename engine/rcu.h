@@ -73,9 +73,8 @@ static inline void weir_read_end(void)
 
 /*
  * The same pair, where weir_read_is_quick, for threads that are registered and not in a section:
- * true, and *mark is for the end. It is liburcu's own read side with fewer memory accesses: on the
- * path of a decision they are what bounds how many decisions a processor works on at once. False:
- * no section was entered.
+ * true, and *mark is for the end. It is liburcu's own read side, shorter: see quick.c for why that
+ * counts. False: no section was entered.
  */
 #if defined(WEIR_RCU_OUTSIDE)
 typedef int weir_read_mark;
