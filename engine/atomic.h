@@ -36,6 +36,11 @@ static inline void weir_store_relaxed(struct weir_atomic_u64 *a, uint64_t value)
     __atomic_store_n(&a->value, value, __ATOMIC_RELAXED);
 }
 
+static inline void weir_store_release(struct weir_atomic_u64 *a, uint64_t value)
+{
+    __atomic_store_n(&a->value, value, __ATOMIC_RELEASE);
+}
+
 static inline uint64_t weir_add_relaxed(struct weir_atomic_u64 *a, uint64_t value)
 {
     return __atomic_fetch_add(&a->value, value, __ATOMIC_RELAXED);
@@ -55,6 +60,12 @@ static inline uint64_t weir_add_release(struct weir_atomic_u64 *a, uint64_t valu
 static inline uint64_t weir_load_acquire(const struct weir_atomic_u64 *a)
 {
     return __atomic_load_n(&a->value, __ATOMIC_ACQUIRE);
+}
+
+/* Adding 0 is a look that is also a write: of two calls one sees the other. */
+static inline uint64_t weir_add_acq_rel(struct weir_atomic_u64 *a, uint64_t value)
+{
+    return __atomic_fetch_add(&a->value, value, __ATOMIC_ACQ_REL);
 }
 
 /* Returns what was there before. */
@@ -89,6 +100,22 @@ static inline void weir_max_release(struct weir_atomic_u64 *a, uint64_t value)
     uint64_t seen = weir_load_relaxed(a);
     while (seen < value && !__atomic_compare_exchange_n(&a->value, &seen, value, true,
                                                         __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {}
+}
+
+/* What the kernel compares before it lets a thread sleep (futex(2)): 32 bits. */
+struct weir_atomic_u32 {
+    uint32_t value;
+};
+
+static inline uint32_t weir_load_acquire_u32(const struct weir_atomic_u32 *a)
+{
+    return __atomic_load_n(&a->value, __ATOMIC_ACQUIRE);
+}
+
+/* Returns what was there before. */
+static inline uint32_t weir_exchange_acq_rel_u32(struct weir_atomic_u32 *a, uint32_t value)
+{
+    return __atomic_exchange_n(&a->value, value, __ATOMIC_ACQ_REL);
 }
 
 /* Pointers, of any object type: `slot` is a T ** whose target is only touched through these. */

@@ -3,10 +3,12 @@
  * Cells: one limiter in 8 bytes of the caller's, decided by the same loop as an engine's slots.
  */
 #include "export.h"
+#include "limiter.h"
 #include "policy.h"
 #include "result.h"
 #include "slot/slot.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* The public word is 8 bytes of the same layout; all its accesses go through here. */
@@ -15,6 +17,16 @@ static inline struct weir_atomic_u64 *word_of(struct weir_cell *c)
     return (struct weir_atomic_u64 *)(void *)&c->word;
 }
 
+/* A cell's times reach 30 years. */
+#define CELL_LASTS (30 * 365 * WEIR_DAY + 8 * WEIR_DAY)
+
+static const struct weir_room cell_room = {
+    .payload_bits = 63,
+    .lasts = CELL_LASTS,
+    .lasts_aligned = CELL_LASTS,
+    .lasts_sliding = 2 * CELL_LASTS, /* of which the first half is used */
+};
+
 int weir_meter_init(struct weir_meter *m, const struct weir_policy *policy, weir_ns origin)
 {
     struct weir_meter meter;
@@ -22,12 +34,13 @@ int weir_meter_init(struct weir_meter *m, const struct weir_policy *policy, weir
         return -EINVAL;
     if (origin > INT64_MAX)
         return -ERANGE;
-    int error = weir_policy_prepare(&meter, policy);
+    int error = weir_policy_prepare(&meter, policy, &cell_room);
     if (error != 0)
         return error;
     meter.mark = WEIR_CELL_MARK;
-    meter.span = WEIR_CELL_SPAN;
-    weir_algorithm_start(&meter, origin, WEIR_CELL_LINE_MAX);
+    meter.serial = weir_serial_next();
+    if (!meter.unlimited)
+        weir_algorithm_start(&meter, origin, WEIR_CELL_LINE_MAX);
     *m = meter;
     return 0;
 }
@@ -44,14 +57,19 @@ static inline __attribute__((always_inline)) struct weir_result cell_reserve(
         return weir_result_unlimited(now, out);
 
     struct weir_instant at;
+    at.reach = NULL;
+    at.guard = 0;
+    at.recent = true;
     if (!weir_algorithm_instant(m, now, &at))
         weir_algorithm_instant_clamped(m, now, &at);
-    const struct weir_operation op = {WEIR_ADMIT, n, max_wait, 0, 0};
+    const struct weir_operation op = {.verb = WEIR_ADMIT, .n = n, .max_wait = max_wait};
     struct weir_step step;
-    struct weir_reader no_chain = {NULL, 0, false};
+    struct weir_reader no_chain = {NULL, 0, false, false};
     weir_slot_apply(word_of(c), m, &no_chain, &op, &at, &step);
-    if (out != NULL)
+    if (out != NULL) {
         weir_result_reservation(&step, m, now, out);
+        out->serial = m->serial;
+    }
     return weir_result_of(&step, m, &at);
 }
 
@@ -70,16 +88,47 @@ struct weir_result weir_cell_reserve(struct weir_cell *c, const struct weir_mete
 uint64_t weir_cell_cancel(struct weir_cell *c, const struct weir_meter *m,
                           struct weir_reservation *r, weir_ns now)
 {
-    if (c == NULL || m == NULL || r == NULL || r->origin != m->origin)
+    if (c == NULL || m == NULL || r == NULL || r->serial != m->serial)
         return 0;
     uint64_t n = weir_result_end(r, now);
     if (n == 0)
         return 0;
     struct weir_instant at;
+    at.reach = NULL;
+    at.guard = 0;
+    at.recent = true;
     weir_algorithm_instant_clamped(m, now, &at);
-    const struct weir_operation op = {WEIR_CANCEL, n, 0, r->slot, r->origin};
+    const struct weir_operation op = {
+        .verb = WEIR_CANCEL, .n = n, .slot = r->slot, .before = r->before, .origin = r->origin};
     struct weir_step step;
-    struct weir_reader no_chain = {NULL, 0, false};
+    struct weir_reader no_chain = {NULL, 0, false, false};
     weir_slot_apply(word_of(c), m, &no_chain, &op, &at, &step);
     return step.count;
+}
+
+int weir_cell_reprice(struct weir_cell *c, const struct weir_meter *from,
+                      const struct weir_meter *to, weir_ns now)
+{
+    if (c == NULL || from == NULL || to == NULL)
+        return -EINVAL;
+    uint64_t word = weir_load_relaxed(word_of(c));
+    uint64_t payload = word - from->mark;
+    struct weir_instant at_from;
+    struct weir_instant at_to;
+    bool follows = from->kind == to->kind && !from->unlimited && !to->unlimited;
+    if (weir_policy_is_equal(&from->policy, &to->policy) && from->origin == to->origin)
+        return 0;
+    if (word == 0 || payload > from->span || payload == 0 || !follows) {
+        weir_store_relaxed(word_of(c), 0);
+        return 0;
+    }
+    at_from.reach = at_to.reach = NULL;
+    at_from.guard = at_to.guard = INT64_MAX;
+    at_from.recent = at_to.recent = false;
+    at_from.left = at_to.left = at_from.into_grain = at_to.into_grain = 0;
+    weir_algorithm_instant_clamped(from, now, &at_from);
+    weir_algorithm_instant_clamped(to, now, &at_to);
+    payload = weir_algorithm_reprice(from, payload, &at_from, to, &at_to, false);
+    weir_store_relaxed(word_of(c), payload != 0 ? to->mark | payload : 0);
+    return 0;
 }

@@ -39,6 +39,8 @@ static int complete(const struct weir_options *options, struct weir_options *o)
         o->max_limits = MAX_LIMITS_DEFAULT;
     if (o->stale_max == 0)
         o->stale_max = STALE_MAX_DEFAULT;
+    if (o->clock != NULL && o->sleep_until == NULL)
+        return -EINVAL;
     if ((int)o->when_full < WEIR_FULL_SHARE || (int)o->when_full > WEIR_FULL_DENY)
         return -EINVAL;
     if (o->max_keys > MAX_KEYS_LIMIT || o->max_limits > MAX_LIMITS_LIMIT ||
@@ -82,6 +84,9 @@ static int make_parts(struct weir *w, const struct weir_options *o)
     if (w->counters == NULL)
         return -ENOMEM;
     w->serial = w->counters->serial;
+    w->waiters = weir_waiters_open();
+    if (w->waiters == NULL)
+        return -ENOMEM;
     return weir_table_init(&w->table, o->max_keys, bits_for(o->max_limits), o->stale_max);
 }
 
@@ -89,6 +94,7 @@ static void free_parts(struct weir *w)
 {
     if (w->counters != NULL)
         weir_counters_close(w->counters);
+    weir_waiters_close(w->waiters);
     free(w);
 }
 
@@ -103,6 +109,12 @@ static int make_engine(const struct weir_options *o, struct weir **out)
     w->quick_limits = weir_read_is_quick() ? o->max_limits : 0;
     w->when_full = o->when_full;
     w->stale_max = o->stale_max;
+    w->clock = o->clock;
+    w->sleep_until = o->sleep_until;
+    w->clock_context = o->clock_context;
+    w->wall_clock = o->wall_clock;
+    w->wall_context = o->wall_context;
+    weir_store_relaxed(&w->wall_told, (uint64_t)INT64_MAX + 2 * WEIR_SECOND); /* near no `now` */
     int error = make_parts(w, o);
     if (error != 0) {
         free_parts(w);

@@ -26,15 +26,23 @@ const char *weir_strerror(int error)
     case -ENOMEM:
         return "memory cannot be had";
     case -ENOENT:
-        return "there is no such limit";
+        return "there is no such limit, or no such time zone";
     case -EEXIST:
         return "a limit of this name exists";
     case -ENAMETOOLONG:
         return "a name has more than 63 bytes";
     case -ENOSPC:
-        return "there are as many limits as max_limits allows";
+        return "there are as many limits, or keys, as the options allow";
+    case -E2BIG:
+        return "more than the limit can ever hold";
+    case -ETIMEDOUT:
+        return "it cannot be had by the deadline";
+    case -EINTR:
+        return "a signal interrupted the wait";
+    case -EALREADY:
+        return "the permit was released before";
     case -EIO:
-        return "random bytes for the key hash cannot be had";
+        return "random bytes, or the file of a time zone, cannot be read";
     default:
         return "unknown error";
     }

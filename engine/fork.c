@@ -66,6 +66,7 @@ static void after_fork(bool child)
         if (child) {
             w->inherited = true;
             weir_counters_after_fork(w->counters);
+            weir_waiters_reset_in_child(w->waiters);
         }
         pthread_mutex_unlock(&w->lock);
         pthread_mutex_unlock(&w->sweeping);

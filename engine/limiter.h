@@ -4,8 +4,11 @@
  *
  *   engine.c    opening and closing           limits.c    adding, finding, removing limits
  *   decide.c    every call on a key           quick.c     the usual decision, and batches
- *   place.c     a key's place in the table
- *   origin.c    settings with an origin       sweep.c     freeing of generations
+ *   all.c       all or none                   permit.c    concurrency
+ *   wait.c      sleeping until it may act     waiters.c   queues for permits
+ *   place.c     a key's place in the table    wall.c      unix time
+ *   origin.c    settings with an origin       change.c    settings that change
+ *   sweep.c     freeing of generations
  *   trim.c      returning memory              key.c       hashing
  *   counters.c  statistics per thread         stats.c     their sums
  *   fork.c      what a child of fork finds
@@ -18,6 +21,7 @@
 #include "counters.h"
 #include "slot/settings.h"
 #include "table/table.h"
+#include "waiters.h"
 
 #include <pthread.h>
 
@@ -57,6 +61,7 @@ struct weir_limit {
     char name[WEIR_NAME_MAX + 1];
     /* not beside what every call reads: it is written by every call whose key has no place */
     WEIR_ALIGN_LINE struct weir_atomic_u64 overflow;
+    struct weir_atomic_u64 reach;    /* the longest wait ever granted, of windows by unix time */
     struct weir_counter_sums before; /* lock; what had been counted when the limit was added */
 };
 
@@ -69,6 +74,12 @@ struct weir {
     enum weir_when_full when_full;
     weir_ns stale_max;
     struct weir_counter_set *counters;
+    struct weir_waiters *waiters;
+    weir_ns (*clock)(void *context);
+    int (*sleep_until)(void *context, weir_ns instant);
+    void *clock_context;
+    weir_ns (*wall_clock)(void *context, weir_ns now);
+    void *wall_context;
     pthread_mutex_t sweeping; /* a sweep or a removal, which wait; no decision waits for it */
     pthread_mutex_t lock;     /* limits and statistics; inside sweeping; never held for long */
     void *names;              /* lock; a tree of open limits by name (tsearch) */
@@ -78,6 +89,10 @@ struct weir {
     struct weir_atomic_u64 origins; /* moved since the last sweep, over all limits */
     struct weir *next, **link;      /* fork.c */
     bool inherited;                 /* this is a child's copy: calls under way have vanished */
+    /* Unix time less `now`, and the `now` at which it was told; written once for a second of it. */
+    WEIR_ALIGN_LINE struct weir_atomic_u64 wall_offset;
+    struct weir_atomic_u64 wall_told;
+    struct weir_atomic_u64 wall_newest; /* the highest of these */
     uint8_t secrets[WEIR_KEY_SPACES][WEIR_SECRET_SIZE];
     struct weir_limit limits[]; /* max_limits of them */
 };
@@ -110,6 +125,73 @@ static inline struct weir_settings *weir_limit_settings(const struct weir_limit 
     return s != NULL ? s : weir_pointer_load_acquire(&l->closing);
 }
 
+/* ---- wait.c ---- */
+
+/* The clock of the options. */
+weir_ns weir_clock_of(const struct weir *w);
+
+/* ---- wall.c ---- */
+
+/* Asks for unix time at `now`, and remembers what it is ahead. */
+weir_ns weir_wall_ask(struct weir *w, weir_ns now);
+
+/* Unix time at `now`, by what was told within a second of it. */
+static inline weir_ns weir_wall(const struct weir *w, weir_ns now)
+{
+    now = weir_now_clamped(now);
+    /* Acquire: pairs with weir_wall_ask; the offset that belongs to it, or a newer one. */
+    uint64_t told = weir_load_acquire(&w->wall_told);
+    if (__builtin_expect(now - told + WEIR_SECOND >= 2 * WEIR_SECOND, 0))
+        return weir_wall_ask((struct weir *)(uintptr_t)w, now);
+    weir_ns wall = now + weir_load_relaxed(&w->wall_offset);
+    return wall <= INT64_MAX ? wall : weir_wall_ask((struct weir *)(uintptr_t)w, now);
+}
+
+/* `now` as a meter's line counts it. */
+static inline weir_ns weir_limit_now(const struct weir *w, const struct weir_meter *m, weir_ns now)
+{
+    return __builtin_expect(m->wall, 0) ? weir_wall(w, now) : now;
+}
+
+/* What a clock can be behind the newest one without anybody knowing. */
+#define WEIR_WALL_BLUR (2 * WEIR_SECOND)
+
+/* Whether, and how far, `now` is behind other clocks: which is not to be taken for a step of unix
+   time. */
+static inline void weir_limit_guard(const struct weir *w, const struct weir_meter *m, weir_ns now,
+                                    struct weir_instant *at)
+{
+    if (__builtin_expect(!m->wall, 1))
+        return;
+    uint64_t newest = weir_load_relaxed(&w->wall_newest);
+    weir_ns behind = newest > now ? newest - now : 0;
+    at->recent = behind <= w->stale_max;
+    at->guard = at->recent ? behind + WEIR_WALL_BLUR : 0;
+}
+
+/* Where `now` is on the line of one of the limit's meters; false when it is before the origin or
+   past the line's end. */
+static inline bool weir_limit_instant(const struct weir *w, struct weir_limit *l,
+                                      const struct weir_meter *m, weir_ns now,
+                                      struct weir_instant *at)
+{
+    weir_ns told = weir_limit_now(w, m, now);
+    at->reach = &l->reach;
+    weir_limit_guard(w, m, now, at);
+    return weir_algorithm_instant(m, told, at);
+}
+
+/* The same for any `now`. */
+static inline void weir_limit_instant_clamped(const struct weir *w, struct weir_limit *l,
+                                              const struct weir_meter *m, weir_ns now,
+                                              struct weir_instant *at)
+{
+    weir_ns told = weir_limit_now(w, m, now);
+    at->reach = &l->reach;
+    weir_limit_guard(w, m, now, at);
+    weir_algorithm_instant_clamped(m, told, at);
+}
+
 /* Counts calls in the thread's own row of a limit: by verdict, or WEIR_COUNTER_OVERFLOW. */
 WEIR_INLINE void weir_count_call(struct weir *w, unsigned limit, unsigned which, uint64_t n)
 {
@@ -134,6 +216,11 @@ void weir_key_secrets(struct weir *w, const uint8_t secret[WEIR_SECRET_SIZE]);
 /* lock; what has been counted of a limit, without earlier limits of its id. */
 void weir_limit_counts(const struct weir *w, unsigned id, struct weir_counter_sums *sums);
 
+/* ---- limits.c ---- */
+
+/* Of policies, over all engines: a reservation of one is none of another. Rises. */
+uint64_t weir_serial_next(void);
+
 /* ---- origin.c ---- */
 
 /* An object, not filled in; NULL: no memory. */
@@ -145,13 +232,18 @@ void weir_settings_copy(struct weir_settings *to, const struct weir_settings *fr
 /* Generations and serial fit together, and with those of the predecessor. */
 bool weir_settings_is_valid(const struct weir_settings *s);
 
-/* First settings for a policy, with a spare. 0, -EINVAL, -ERANGE, -ENOMEM. */
-int weir_settings_make(const struct weir_policy *policy, uint64_t serial,
+/* First settings for a policy: unanchored, unless time does not matter to it. Words of the id may
+   have the generations in `taken`, not all 31, and mean nothing to them. `count_bits`: windows can
+   count so far at least, where that fits. 0, or what weir_policy_prepare returns. */
+int weir_settings_fill(struct weir_settings *s, const struct weir_policy *policy, uint32_t taken,
+                       unsigned count_bits);
+
+/* The same in a new object, with a spare. Also -ENOMEM. */
+int weir_settings_make(const struct weir_policy *policy, uint32_t taken,
                        struct weir_settings **settings, struct weir_settings **spare);
 
-/* Before first settings are published: words of the id may have these generations, not all 31, and
-   mean nothing to them. */
-void weir_settings_avoid(struct weir_settings *s, uint32_t taken);
+/* The generation of an object that is not yet published, one that is free. */
+void weir_settings_set_generation(struct weir_settings *s, uint32_t generation);
 
 /* The first generation that is not among those taken, after `last`; 0 when all are. */
 uint32_t weir_generation_free(uint32_t taken, uint32_t last);
@@ -178,8 +270,9 @@ const struct weir_settings *weir_settings_settle(struct weir *w, struct weir_lim
  * The same for a question, which publishes nothing: an origin for `now` is put into *aside, with
  * `s` as its predecessor, or time stands still.
  */
-const struct weir_settings *weir_settings_aside(const struct weir *w, const struct weir_settings *s,
-                                                weir_ns now, struct weir_instant *at,
+const struct weir_settings *weir_settings_aside(const struct weir *w, struct weir_limit *l,
+                                                const struct weir_settings *s, weir_ns now,
+                                                struct weir_instant *at,
                                                 struct weir_settings *aside);
 
 /* ---- sweep.c ---- */
@@ -201,5 +294,8 @@ void weir_sweep(struct weir *w, unsigned generations);
 
 /* The same, but waits for the other thread and then sweeps. */
 void weir_sweep_wait(struct weir *w, unsigned generations);
+
+/* sweeping; the same. */
+void weir_sweep_now(struct weir *w, unsigned generations);
 
 #endif

@@ -50,8 +50,11 @@ static int check_name(const char *name)
     return length > WEIR_NAME_MAX ? -ENAMETOOLONG : 0;
 }
 
-/* Of policies, over all engines: a reservation of one is none of another. */
-static struct weir_atomic_u64 serials;
+uint64_t weir_serial_next(void)
+{
+    static struct weir_atomic_u64 serials;
+    return weir_add_relaxed(&serials, 1) + 1;
+}
 
 /* lock; the lowest free id, or max_limits. */
 static unsigned lowest_free(struct weir *w)
@@ -92,10 +95,10 @@ static int add_locked(struct weir *w, const char *name, const struct weir_policy
     struct weir_limit *l = &w->limits[id];
     if (__builtin_popcount(l->taken) > WEIR_GENERATIONS - WEIR_FREE_TO_REUSE)
         return -EAGAIN;
-    int error = weir_settings_make(policy, weir_add_relaxed(&serials, 1) + 1, &settings, &spare);
+    int error = weir_settings_make(policy, l->taken, &settings, &spare);
     if (error != 0)
         return error;
-    weir_settings_avoid(settings, l->taken);
+    settings->serial = settings->kin = weir_serial_next();
     strcpy(l->name, name);
     if (tsearch(l, &w->names, by_name) == NULL) {
         l->name[0] = '\0';
@@ -155,6 +158,7 @@ static void free_limit(struct weir *w, struct weir_limit *l)
 {
     weir_grace_period();
     struct weir_settings *last = weir_pointer_exchange_acq_rel(&l->closing, NULL);
+    weir_store_relaxed(&l->reach, 0);
     weir_store_relaxed(&l->overflow, 0); /* nobody's now: the one word that is not in the table */
     weir_grace_period();
     uint32_t taken = last->generations;
@@ -178,8 +182,10 @@ int weir_remove_limit(struct weir *w, int limit, weir_ns now)
     int saved = errno;
     pthread_mutex_lock(&w->sweeping);
     struct weir_limit *l = close_limit(w, limit);
-    if (l != NULL)
+    if (l != NULL) {
+        weir_waiters_kick_limit(w->waiters, (unsigned)limit);
         free_limit(w, l);
+    }
     pthread_mutex_unlock(&w->sweeping);
     errno = saved;
     return l != NULL ? 0 : -ENOENT;

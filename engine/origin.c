@@ -51,6 +51,13 @@ uint32_t weir_generation_free(uint32_t taken, uint32_t last)
     return 0;
 }
 
+static const struct weir_room room = {
+    .payload_bits = WEIR_PAYLOAD_BITS,
+    .lasts = 180 * WEIR_DAY,
+    .lasts_aligned = 45 * WEIR_DAY,
+    .lasts_sliding = 180 * WEIR_DAY,
+};
+
 /* A generation that no word may have; 0 when all are taken. */
 static uint32_t free_generation(const struct weir_settings *s)
 {
@@ -62,7 +69,7 @@ static bool is_anchored(const struct weir_settings *s)
     return s->generation != 0;
 }
 
-static void set_generation(struct weir_settings *s, uint32_t generation)
+void weir_settings_set_generation(struct weir_settings *s, uint32_t generation)
 {
     s->meter.mark = weir_word_mark(generation);
     s->generation = generation;
@@ -70,42 +77,42 @@ static void set_generation(struct weir_settings *s, uint32_t generation)
     weir_assert(weir_settings_is_valid(s));
 }
 
-/* The first object of a limit: unanchored, unless time does not matter to it. */
-static void start_settings(struct weir_settings *s, const struct weir_meter *meter, uint64_t serial)
+int weir_settings_fill(struct weir_settings *s, const struct weir_policy *policy, uint32_t taken,
+                       unsigned count_bits)
 {
-    memset(s, 0, sizeof *s);
-    s->meter = *meter; /* elapsed_max is 0: no `now` is on this line, all are past its end */
-    s->meter.span = WEIR_PAYLOAD_MAX;
-    s->meter.origin = INT64_MIN;
-    s->serial = serial;
-    if (meter->units == 0) {
-        weir_algorithm_start(&s->meter, 0, WEIR_BUCKET_LINE_MAX);
-        set_generation(s, 1);
-    }
-}
-
-void weir_settings_avoid(struct weir_settings *s, uint32_t taken)
-{
-    s->generations = taken;
-    if (is_anchored(s))
-        set_generation(s, weir_generation_free(taken, 0));
-}
-
-int weir_settings_make(const struct weir_policy *policy, uint64_t serial,
-                       struct weir_settings **settings, struct weir_settings **spare)
-{
+    struct weir_room wide = room;
     struct weir_meter meter;
-    int error = weir_policy_prepare(&meter, policy);
+    wide.count_bits = count_bits;
+    int error = weir_policy_prepare(&meter, policy, &wide);
+    if (error == -ERANGE && count_bits != 0)
+        error = weir_policy_prepare(&meter, policy, &room);
     if (error != 0)
         return error;
+    memset(s, 0, sizeof *s);
+    s->meter = meter;
+    s->generations = taken;
+    if (meter.unlimited || weir_algorithm_is_timeless(&meter)) {
+        if (!meter.unlimited)
+            weir_algorithm_start(&s->meter, 0, WEIR_BUCKET_LINE_MAX);
+        weir_settings_set_generation(s, weir_generation_free(taken, 0));
+    } else {
+        s->meter.elapsed_max = 0; /* no `now` is on this line, all are past its end */
+        s->meter.origin = INT64_MIN;
+    }
+    return 0;
+}
+
+int weir_settings_make(const struct weir_policy *policy, uint32_t taken,
+                       struct weir_settings **settings, struct weir_settings **spare)
+{
     struct weir_settings *s = weir_settings_allocate();
     *spare = weir_settings_allocate();
-    if (s == NULL || *spare == NULL) {
+    int error = s == NULL || *spare == NULL ? -ENOMEM : weir_settings_fill(s, policy, taken, 0);
+    if (error != 0) {
         free(s);
         free(*spare);
-        return -ENOMEM;
+        return error;
     }
-    start_settings(s, &meter, serial);
     *settings = s;
     return 0;
 }
@@ -119,7 +126,7 @@ bool weir_settings_is_valid(const struct weir_settings *s)
                                s->meter.mark != weir_word_mark(s->generation)))
         return false;
     return previous == NULL ||
-           (previous->serial == s->serial && (previous->generations & ~s->generations) == 0 &&
+           (previous->serial <= s->serial && (previous->generations & ~s->generations) == 0 &&
             previous->generation != s->generation);
 }
 
@@ -130,6 +137,9 @@ void weir_settings_copy(struct weir_settings *to, const struct weir_settings *fr
     to->steps = from->steps;
     to->born = from->born;
     to->serial = from->serial;
+    to->kin = from->kin;
+    to->changed = from->changed;
+    to->changed_wall = from->changed_wall;
     to->generation = from->generation;
     to->generations = from->generations;
     to->previous = NULL;
@@ -161,13 +171,13 @@ static const struct weir_settings *publish_origin(struct weir *w, struct weir_li
     if (fresh == NULL)
         return s;
     weir_settings_copy(fresh, s);
-    if (!weir_algorithm_move_origin(&fresh->meter, now, w->stale_max, is_anchored(s), &fresh->steps,
-                                    &fresh->born)) {
+    if (!weir_algorithm_move_origin(&fresh->meter, weir_limit_now(w, &s->meter, now), w->stale_max,
+                                    is_anchored(s), &fresh->steps, &fresh->born)) {
         give_spare(l, fresh);
         return s;
     }
     fresh->previous = (struct weir_settings *)(uintptr_t)s;
-    set_generation(fresh, generation);
+    weir_settings_set_generation(fresh, generation);
     struct weir_settings *current = fresh->previous;
     if (!weir_pointer_cas_acq_rel(&l->settings, &current, fresh)) { /* O2 */
         give_spare(l, fresh);
@@ -186,8 +196,9 @@ const struct weir_settings *weir_settings_settle(struct weir *w, struct weir_lim
 {
     unsigned waits = 0;
     now = weir_now_clamped(now);
-    while (!weir_algorithm_instant(&s->meter, now, at) &&
-           (!is_anchored(s) || weir_algorithm_needs_origin(&s->meter, now, w->stale_max))) {
+    while (!weir_limit_instant(w, l, &s->meter, now, at) &&
+           (!is_anchored(s) || weir_algorithm_needs_origin(
+                                   &s->meter, weir_limit_now(w, &s->meter, now), w->stale_max))) {
         const struct weir_settings *next = weir_limit_settings(l); /* O2 */
         if (next == s)
             next = publish_origin(w, l, s, now);
@@ -199,28 +210,30 @@ const struct weir_settings *weir_settings_settle(struct weir *w, struct weir_lim
     }
     if (!is_anchored(s))
         return NULL;
-    weir_algorithm_instant_clamped(&s->meter, now, at);
+    weir_limit_instant_clamped(w, l, &s->meter, now, at);
     return s;
 }
 
-const struct weir_settings *weir_settings_aside(const struct weir *w, const struct weir_settings *s,
-                                                weir_ns now, struct weir_instant *at,
+const struct weir_settings *weir_settings_aside(const struct weir *w, struct weir_limit *l,
+                                                const struct weir_settings *s, weir_ns now,
+                                                struct weir_instant *at,
                                                 struct weir_settings *aside)
 {
     now = weir_now_clamped(now);
+    weir_ns told = weir_limit_now(w, &s->meter, now);
     /* Where a decision would find time standing still, so does a question. */
     if (free_generation(s) != 0 &&
-        (!is_anchored(s) || weir_algorithm_needs_origin(&s->meter, now, w->stale_max))) {
+        (!is_anchored(s) || weir_algorithm_needs_origin(&s->meter, told, w->stale_max))) {
         weir_settings_copy(aside, s);
         /* Of no generation: every word is an older one. */
         aside->meter.mark = 0;
         aside->generation = 0;
         aside->previous = (struct weir_settings *)(uintptr_t)s;
-        if (weir_algorithm_move_origin(&aside->meter, now, w->stale_max, is_anchored(s),
+        if (weir_algorithm_move_origin(&aside->meter, told, w->stale_max, is_anchored(s),
                                        &aside->steps, &aside->born))
             s = aside;
     }
-    weir_algorithm_instant_clamped(&s->meter, now, at);
+    weir_limit_instant_clamped(w, l, &s->meter, now, at);
     return s;
 }
 

@@ -3,12 +3,18 @@
  * The text form of policies: parsed with the position of an error, formatted so that parsing
  * gives the same policy back.
  *
- *   policy := "unlimited" | COUNT "/" SPAN [ burst | pace | refill ]
- *   burst  := "burst" COUNT
- *   pace   := "pace" [ "slack" COUNT ]
- *   refill := "refill" SPAN [ burst ]
- *   SPAN   := [ DIGITS [ "." DIGITS ] ] UNIT          a whole number of nanoseconds, at least 1
- *   UNIT   := "ns" | "us" | "ms" | "s" | "min" | "h" | "day"
+ *   policy   := "unlimited" | permits | COUNT "/" SPAN [ bucket | window ] | COUNT "/" calendar
+ *   permits  := "concurrency" ( COUNT | "unlimited" )
+ *   bucket   := burst | pace | refill
+ *   burst    := "burst" COUNT
+ *   pace     := "pace" [ "slack" COUNT ]
+ *   refill   := "refill" SPAN [ burst ]
+ *   window   := "window" | "sliding" | "aligned" [ OFFSET ]
+ *   calendar := ( "day" | "week" | "month" ) "zone" NAME
+ *   SPAN     := [ DIGITS [ "." DIGITS ] ] UNIT        a whole number of nanoseconds, at least 1
+ *   UNIT     := "ns" | "us" | "ms" | "s" | "min" | "h" | "day"
+ *   OFFSET   := "Z" | ( "+" | "-" ) HH ":" MM [ ":" SS ]                          at most 24:00
+ *   NAME     := 1 to 47 of A-Z a-z 0-9 _ + - . / after a blank, no leading "/", no component ".."
  */
 #include "export.h"
 
@@ -32,6 +38,13 @@ static const struct unit {
 };
 
 #define UNITS (sizeof units / sizeof units[0])
+
+static const char *const calendar_units[] = {
+    [WEIR_CALENDAR_DAY] = "day", [WEIR_CALENDAR_WEEK] = "week", [WEIR_CALENDAR_MONTH] = "month"};
+
+#define MINUTE_S 60
+#define HOUR_S   (60 * MINUTE_S)
+#define DAY_S    (24 * HOUR_S)
 
 /* Where parsing stands. The first fault stays: its position and its kind. */
 struct cursor {
@@ -166,8 +179,107 @@ static bool span(struct cursor *c, weir_ns *value)
     return ns != 0 || fail(c, start, -EINVAL);
 }
 
-/* What may follow COUNT "/" SPAN. */
-static bool tail(struct cursor *c, struct weir_policy *policy)
+/* ---- windows and permits ---- */
+
+/* Two digits below `below`. */
+static bool two_digits(struct cursor *c, int below, int *value)
+{
+    *value = 0;
+    for (int i = 0; i < 2; i++, c->at++) {
+        if (!is_digit(c->text[c->at]))
+            return fail(c, c->at, -EINVAL);
+        *value = *value * 10 + (c->text[c->at] - '0');
+    }
+    return *value < below || fail(c, c->at - 2, -EINVAL);
+}
+
+/* An offset, if there is one; else 0. */
+static bool offset(struct cursor *c, int64_t *seconds)
+{
+    int part[3] = {0}; /* hours, minutes, seconds */
+    *seconds = 0;
+    if (take_word(c, "Z"))
+        return true;
+    size_t start = c->at;
+    if (c->text[start] != '+' && c->text[start] != '-')
+        return true;
+    c->at++;
+    for (size_t i = 0; i < 3; i++) {
+        if (i > 0 && c->text[c->at] != ':') {
+            if (i == 1)
+                return fail(c, c->at, -EINVAL);
+            break;
+        }
+        c->at += i > 0;
+        if (!two_digits(c, i == 0 ? 100 : 60, &part[i]))
+            return false;
+    }
+    int64_t sum = part[0] * HOUR_S + part[1] * MINUTE_S + part[2];
+    *seconds = c->text[start] == '-' ? -sum : sum;
+    return sum <= DAY_S || fail(c, start, -EINVAL);
+}
+
+/* The unit of a calendar that is next, or 0; takes nothing. */
+static uint32_t calendar_unit(struct cursor *c)
+{
+    skip_blanks(c);
+    for (uint32_t i = WEIR_CALENDAR_DAY; i <= WEIR_CALENDAR_MONTH; i++) {
+        if (at_word(c, calendar_units[i]))
+            return i;
+    }
+    return 0;
+}
+
+/* What follows "zone". */
+static bool calendar(struct cursor *c, uint32_t unit, struct weir_policy *policy)
+{
+    char name[WEIR_ZONE_MAX + 1] = {0};
+    size_t behind = c->at;
+    skip_blanks(c);
+    size_t size = strcspn(c->text + c->at, " \t");
+    if (c->at == behind || size == 0)
+        return fail(c, c->at, -EINVAL);
+    size_t fault = weir_policy_zone_fault(c->text + c->at, size);
+    if (fault != size)
+        return fail(c, c->at + fault, -EINVAL);
+    memcpy(name, c->text + c->at, size);
+    c->at += size;
+    *policy = weir_calendar_window(policy->limit, (enum weir_calendar)unit, name);
+    return true;
+}
+
+/* The windows that may follow COUNT "/" SPAN; *is_one false when none does. */
+static bool window(struct cursor *c, struct weir_policy *policy, bool *is_one)
+{
+    int64_t east_s = 0;
+    *is_one = true;
+    if (take_word(c, "window")) {
+        *policy = weir_fixed_window(policy->limit, policy->period);
+    } else if (take_word(c, "sliding")) {
+        *policy = weir_sliding_window(policy->limit, policy->period);
+    } else if (take_word(c, "aligned")) {
+        if (!offset(c, &east_s))
+            return false;
+        *policy = weir_aligned_window(policy->limit, policy->period, east_s);
+    } else {
+        *is_one = false;
+    }
+    return true;
+}
+
+static bool permits(struct cursor *c, struct weir_policy *policy)
+{
+    uint64_t limit = WEIR_UNLIMITED;
+    if (!take_word(c, "unlimited") && !count(c, WEIR_UNLIMITED - 1, &limit))
+        return false;
+    *policy = weir_concurrency(limit);
+    return true;
+}
+
+/* ---- a whole policy ---- */
+
+/* What may follow COUNT "/" SPAN of a bucket. */
+static bool bucket(struct cursor *c, struct weir_policy *policy)
 {
     uint64_t slack = 0;
     policy->burst = policy->limit > 0 ? policy->limit : 1;
@@ -182,24 +294,44 @@ static bool tail(struct cursor *c, struct weir_policy *policy)
     return !take_word(c, "burst") || count(c, UINT64_MAX, &policy->burst);
 }
 
+/* A count per something. */
+static bool rate(struct cursor *c, struct weir_policy *policy)
+{
+    uint64_t limit = 0;
+    weir_ns period = 0;
+    bool is_window;
+    if (!count(c, WEIR_UNLIMITED - 1, &limit))
+        return false;
+    skip_blanks(c);
+    if (c->text[c->at] != '/')
+        return fail(c, c->at, -EINVAL);
+    c->at++;
+    *policy = weir_token_bucket(limit, 0, 0);
+    uint32_t unit = calendar_unit(c);
+    if (unit != 0) {
+        size_t start = c->at;
+        c->at += strlen(calendar_units[unit]);
+        if (take_word(c, "zone"))
+            return calendar(c, unit, policy);
+        if (unit != WEIR_CALENDAR_DAY)
+            return fail(c, c->at, -EINVAL);
+        c->at = start; /* a span of 24 h */
+    }
+    if (!span(c, &period))
+        return false;
+    *policy = weir_token_bucket(limit, period, 0);
+    return window(c, policy, &is_window) && (is_window || bucket(c, policy));
+}
+
 static bool policy_text(struct cursor *c, struct weir_policy *policy)
 {
     if (take_word(c, "unlimited")) {
         *policy = weir_token_bucket(WEIR_UNLIMITED, 0, 0);
-    } else {
-        uint64_t limit = 0;
-        weir_ns period = 0;
-        if (!count(c, WEIR_UNLIMITED - 1, &limit))
+    } else if (take_word(c, "concurrency")) {
+        if (!permits(c, policy))
             return false;
-        skip_blanks(c);
-        if (c->text[c->at] != '/')
-            return fail(c, c->at, -EINVAL);
-        c->at++;
-        if (!span(c, &period))
-            return false;
-        *policy = weir_token_bucket(limit, period, 0);
-        if (!tail(c, policy))
-            return false;
+    } else if (!rate(c, policy)) {
+        return false;
     }
     skip_blanks(c);
     return c->text[c->at] == '\0' || fail(c, c->at, -EINVAL);
@@ -251,11 +383,8 @@ static void put_span(struct writer *w, weir_ns ns)
     put(w, units[i].name);
 }
 
-static void put_rate(struct writer *w, const struct weir_policy *policy)
+static void put_bucket(struct writer *w, const struct weir_policy *policy)
 {
-    put_number(w, policy->limit);
-    put(w, "/");
-    put_span(w, policy->period);
     if (policy->form == WEIR_FORM_PACER) {
         put(w, " pace slack ");
         put_number(w, policy->burst - 1);
@@ -271,15 +400,65 @@ static void put_rate(struct writer *w, const struct weir_policy *policy)
     }
 }
 
+/* Nothing for UTC, else "+HH:MM" or "+HH:MM:SS". */
+static void put_offset(struct writer *w, int64_t seconds)
+{
+    char text[16];
+    int size = (int)(seconds < 0 ? -seconds : seconds);
+    if (size == 0)
+        return;
+    snprintf(text, sizeof text, " %c%02d:%02d", seconds < 0 ? '-' : '+', size / HOUR_S,
+             size / MINUTE_S % 60);
+    put(w, text);
+    if (size % MINUTE_S != 0) {
+        snprintf(text, sizeof text, ":%02d", size % MINUTE_S);
+        put(w, text);
+    }
+}
+
+static void put_window(struct writer *w, const struct weir_policy *policy)
+{
+    if (policy->kind == WEIR_SLIDING_WINDOW) {
+        put(w, " sliding");
+    } else if (policy->form == WEIR_FORM_ALIGNED) {
+        put(w, " aligned");
+        put_offset(w, policy->utc_offset_s);
+    } else {
+        put(w, " window");
+    }
+}
+
+static void put_policy(struct writer *w, const struct weir_policy *policy)
+{
+    if (policy->kind == WEIR_CONCURRENCY)
+        put(w, "concurrency ");
+    if (policy->limit == WEIR_UNLIMITED) {
+        put(w, "unlimited");
+        return;
+    }
+    put_number(w, policy->limit);
+    if (policy->kind == WEIR_CONCURRENCY)
+        return;
+    put(w, "/");
+    if (policy->form == WEIR_FORM_CALENDAR) {
+        put(w, calendar_units[policy->calendar]);
+        put(w, " zone ");
+        put(w, policy->zone);
+        return;
+    }
+    put_span(w, policy->period);
+    if (policy->kind == WEIR_TOKEN_BUCKET)
+        put_bucket(w, policy);
+    else
+        put_window(w, policy);
+}
+
 int weir_policy_format(const struct weir_policy *policy, char *buffer, size_t size)
 {
     struct writer w = {buffer, size, 0};
     if (policy == NULL || !weir_policy_is_valid(policy) || (buffer == NULL && size != 0))
         return -EINVAL;
-    if (policy->limit == WEIR_UNLIMITED)
-        put(&w, "unlimited");
-    else
-        put_rate(&w, policy);
+    put_policy(&w, policy);
     if (size != 0)
         buffer[w.length < size ? w.length : size - 1] = '\0';
     return (int)w.length;

@@ -60,16 +60,16 @@ WEIR_INLINE struct look look_for(const struct weir_table *t, weir_key key, int l
 
 enum attempt { GRANTED, REFUSED, CLOSELY };
 
-/* What is asked of the word at once, or nothing. REFUSED: *payload is what there is. */
+/* Asks the bucket at once, or takes nothing. REFUSED: *payload is what there is. */
 WEIR_INLINE enum attempt attempt(struct weir_atomic_u64 *word, const struct weir_meter *m,
                                  const struct weir_ask *ask, const struct weir_instant *at,
-                                 bool plain, uint64_t *payload, struct weir_result *result)
+                                 uint64_t *payload, struct weir_result *result)
 {
     uint64_t seen = weir_load_acquire(word); /* slot.h, O1 */
     *payload = seen - m->mark;
     if (__builtin_expect(*payload > WEIR_PAYLOAD_MAX, 0))
         return CLOSELY;
-    if (!weir_algorithm_grant(m, ask, at, plain, payload, result))
+    if (!weir_bucket_grant(m, ask, at, true, payload, result))
         return REFUSED;
     bool granted = weir_cas_acq_rel(word, &seen, m->mark | *payload); /* slot.h, O1, S4 */
     return __builtin_expect(granted, 1) ? GRANTED : CLOSELY;
@@ -82,12 +82,11 @@ static __attribute__((noinline)) struct weir_result deny(const struct weir_meter
                                                          uint64_t payload)
 {
     struct weir_result result;
-    weir_algorithm_deny(m, &ask, at, false, payload, &result);
+    weir_bucket_deny(m, &ask, at, true, payload, &result);
     return result;
 }
 
-/* The same of a plain meter, `room` of it and `line` being all that counts; counts it, and ends the
-   call. */
+/* The same, `room` of it and `line` being all that counts; counts it, and ends the call. */
 static __attribute__((noinline)) struct weir_result end_denied(const struct weir_meter *m,
                                                                uint64_t room, uint64_t line,
                                                                uint64_t payload,
@@ -95,37 +94,48 @@ static __attribute__((noinline)) struct weir_result end_denied(const struct weir
                                                                weir_read_mark mark)
 {
     const struct weir_ask ask = {0, room};
-    const struct weir_instant at = {line, 0, 0};
+    const struct weir_instant at = {line, 0, 0, 0, 0, false, NULL};
     struct weir_result result;
-    weir_algorithm_deny(m, &ask, &at, true, payload, &result);
+    weir_bucket_deny(m, &ask, &at, true, payload, &result);
     weir_count(&row->of[WEIR_DENIED], 1, false);
     weir_read_end_quickly(mark);
     return result;
 }
 
-/* For settings whose units are not nanoseconds, and for keys that are not in their home line. */
+/* Any algorithm, on a key that has its slot. False: it takes a closer look. */
+WEIR_INLINE bool attempt_any(struct weir_atomic_u64 *word, const struct weir_meter *m, uint64_t n,
+                             const struct weir_instant *at, struct weir_result *result)
+{
+    uint64_t seen = weir_load_acquire(word); /* slot.h, O1 */
+    uint64_t payload = seen - m->mark;
+    if (__builtin_expect(payload > WEIR_PAYLOAD_MAX, 0) ||
+        __builtin_expect(!weir_algorithm_quick(m, &payload, n, at, result), 0))
+        return false;
+    if (result->verdict != WEIR_ALLOWED)
+        return true;
+    bool granted = weir_cas_acq_rel(word, &seen, m->mark | payload); /* slot.h, O1, S4 */
+    return __builtin_expect(granted, 1);
+}
+
+/* For keys that are not in their home line, and calls that cannot be quick. */
 static __attribute__((noinline)) struct weir_result decide_further(const struct question *q)
 {
     struct weir_instant at;
-    struct weir_ask ask;
     struct weir_result result;
-    uint64_t payload;
-    enum attempt how = CLOSELY;
+    bool done = false;
     weir_read_begin();
     struct look look = look_for(&q->w->table, q->key, q->limit);
     struct weir_atomic_u64 *word = find_word(&look);
+    struct weir_limit *l = &q->w->limits[(unsigned)q->limit];
     /* Acquire: pairs with their publication. */
-    const struct weir_settings *s =
-        weir_pointer_load_acquire(&q->w->limits[(unsigned)q->limit].settings);
+    const struct weir_settings *s = weir_pointer_load_acquire(&l->settings);
     if (word != NULL && s != NULL && !s->meter.unlimited &&
-        weir_algorithm_instant(&s->meter, q->now, &at) && weir_algorithm_ask(&s->meter, q->n, &ask))
-        how = attempt(word, &s->meter, &ask, &at, false, &payload, &result);
-    if (how == REFUSED)
-        result = deny(&s->meter, ask, &at, payload);
-    if (how != CLOSELY)
+        weir_limit_instant(q->w, l, &s->meter, q->now, &at))
+        done = attempt_any(word, &s->meter, q->n, &at, &result);
+    if (done)
         weir_count_call(q->w, (unsigned)q->limit, result.verdict, 1);
     weir_read_end();
-    return how != CLOSELY ? result : decide_closely(q);
+    return done ? result : decide_closely(q);
 }
 
 static __attribute__((noinline)) struct weir_result end_further(const struct question *q,
@@ -135,11 +145,35 @@ static __attribute__((noinline)) struct weir_result end_further(const struct que
     return decide_further(q);
 }
 
+/* All but plain buckets: the same decision, with whatever the algorithm is. */
+static __attribute__((noinline)) struct weir_result decide_any(const struct question *q,
+                                                               const struct weir_settings *s,
+                                                               const struct look *look,
+                                                               struct weir_counter_row *row,
+                                                               weir_read_mark mark)
+{
+    struct weir_instant at;
+    struct weir_result result;
+    if (__builtin_expect(s == NULL, 0) || __builtin_expect(s->meter.unlimited, 0) ||
+        __builtin_expect(!weir_packed_is_steady(look->packed), 0) ||
+        __builtin_expect(
+            !weir_limit_instant(q->w, &q->w->limits[(unsigned)q->limit], &s->meter, q->now, &at),
+            0))
+        return end_further(q, mark);
+    struct weir_atomic_u64 *word = weir_line_word(look->home, look->tag);
+    if (__builtin_expect(word == NULL, 0) ||
+        __builtin_expect(!attempt_any(word, &s->meter, q->n, &at, &result), 0))
+        return end_further(q, mark);
+    weir_count(&row->of[result.verdict], 1, false);
+    weir_read_end_quickly(mark);
+    return result;
+}
+
 WEIR_INLINE struct weir_result decide(struct weir *w, int limit, weir_key key, uint64_t n,
                                       weir_ns now)
 {
     const struct question q = {w, limit, key, n, now};
-    struct weir_instant at = {0, 0, 0};
+    struct weir_instant at = {0, 0, 0, 0, 0, false, NULL};
     struct weir_result result;
     struct weir_ask ask;
     uint64_t payload;
@@ -158,14 +192,15 @@ WEIR_INLINE struct weir_result decide(struct weir *w, int limit, weir_key key, u
     /* Acquire: pairs with their publication. */
     const struct weir_settings *s = weir_pointer_load_acquire(&w->limits[(unsigned)limit].settings);
     if (__builtin_expect(s == NULL, 0) ||
-        __builtin_expect(!weir_algorithm_plain_instant(&s->meter, now, &at), 0) ||
-        __builtin_expect(!weir_algorithm_ask(&s->meter, n, &ask), 0) ||
-        __builtin_expect(!weir_packed_is_steady(look.packed), 0))
+        __builtin_expect(!weir_bucket_plain_instant(&s->meter, now, &at), 0) ||
+        __builtin_expect(!weir_bucket_ask(&s->meter, n, &ask), 0))
+        return decide_any(&q, s, &look, row, mark);
+    if (__builtin_expect(!weir_packed_is_steady(look.packed), 0))
         return end_further(&q, mark);
     struct weir_atomic_u64 *word = weir_line_word(look.home, look.tag);
     if (__builtin_expect(word == NULL, 0))
         return end_further(&q, mark);
-    enum attempt how = attempt(word, &s->meter, &ask, &at, true, &payload, &result);
+    enum attempt how = attempt(word, &s->meter, &ask, &at, &payload, &result);
     if (how == REFUSED)
         return end_denied(&s->meter, ask.room, at.line, payload, row, mark);
     if (__builtin_expect(how == CLOSELY, 0))
@@ -234,10 +269,11 @@ static __attribute__((noinline)) void batch_turn(struct batch *b, int limit)
     b->s = NULL;
     if ((unsigned)limit >= b->w->max_limits)
         return;
+    struct weir_limit *l = &b->w->limits[(unsigned)limit];
     /* Acquire: pairs with their publication. */
-    b->s = weir_pointer_load_acquire(&b->w->limits[(unsigned)limit].settings);
+    b->s = weir_pointer_load_acquire(&l->settings);
     if (b->s == NULL || b->s->meter.unlimited ||
-        !weir_algorithm_instant(&b->s->meter, b->now, &b->at))
+        !weir_limit_instant(b->w, l, &b->s->meter, b->now, &b->at))
         b->s = NULL;
     else
         b->plain = b->s->meter.plain;
@@ -263,6 +299,18 @@ WEIR_INLINE void batch_find(struct batch *b, size_t i)
         weir_line_ask_next(look->home);
 }
 
+/* What is not a plain bucket's grant. */
+static __attribute__((noinline)) void batch_decide_any(struct batch *b,
+                                                       const struct weir_request *request,
+                                                       struct weir_atomic_u64 *word,
+                                                       struct weir_result *result)
+{
+    if (word != NULL && b->s != NULL && attempt_any(word, &b->s->meter, request->n, &b->at, result))
+        weir_count_call(b->w, (unsigned)b->limit, result->verdict, 1);
+    else
+        *result = weir_reserve(b->w, request->limit, request->key, request->n, b->now, 0, NULL);
+}
+
 WEIR_INLINE void batch_decide(struct batch *b, size_t i)
 {
     const struct weir_request *request = &b->requests[i];
@@ -275,17 +323,16 @@ WEIR_INLINE void batch_decide(struct batch *b, size_t i)
         batch_turn(b, request->limit);
     if (__builtin_expect(word == NULL, 0))
         word = find_word(&b->ahead[i % BATCH_AHEAD]);
-    if (__builtin_expect(word != NULL && b->s != NULL, 1) &&
-        __builtin_expect(weir_algorithm_ask(&b->s->meter, request->n, &ask), 1))
-        how = b->plain ? attempt(word, &b->s->meter, &ask, &b->at, true, &payload, result)
-                       : attempt(word, &b->s->meter, &ask, &b->at, false, &payload, result);
+    if (__builtin_expect(word != NULL && b->s != NULL && b->plain, 1) &&
+        __builtin_expect(weir_bucket_ask(&b->s->meter, request->n, &ask), 1))
+        how = attempt(word, &b->s->meter, &ask, &b->at, &payload, result);
     if (__builtin_expect(how == GRANTED, 1)) {
         b->allowed++;
     } else if (how == REFUSED) {
         *result = deny(&b->s->meter, ask, &b->at, payload);
         weir_count_call(b->w, (unsigned)b->limit, WEIR_DENIED, 1);
     } else {
-        *result = weir_reserve(b->w, request->limit, request->key, request->n, b->now, 0, NULL);
+        batch_decide_any(b, request, word, result);
     }
 }
 

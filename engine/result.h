@@ -45,6 +45,7 @@ static inline void weir_result_reservation(const struct weir_step *step, const s
     out->n = step->count;
     out->instant = step->wait > UINT64_MAX - now ? UINT64_MAX : now + step->wait;
     out->slot = step->slot;
+    out->before = step->before;
     out->origin = m->origin;
 #ifndef NDEBUG
     out->owner = out;

@@ -226,8 +226,7 @@ static void sweep_targets(struct sweep *sweep)
         end_target(sweep, &w->limits[i]);
 }
 
-/* sweeping */
-static void run_sweep(struct weir *w, unsigned generations)
+void weir_sweep_now(struct weir *w, unsigned generations)
 {
     struct sweep sweep = {w, 0, generations, true, false};
     weir_store_relaxed(&w->origins, 0);
@@ -237,17 +236,19 @@ static void run_sweep(struct weir *w, unsigned generations)
        a limit without a free generation moves none. */
     if (!sweep.complete)
         weir_add_relaxed(&w->origins, WEIR_SWEEP_AT);
-    pthread_mutex_unlock(&w->sweeping);
 }
 
 void weir_sweep(struct weir *w, unsigned generations)
 {
-    if (pthread_mutex_trylock(&w->sweeping) == 0)
-        run_sweep(w, generations);
+    if (pthread_mutex_trylock(&w->sweeping) == 0) {
+        weir_sweep_now(w, generations);
+        pthread_mutex_unlock(&w->sweeping);
+    }
 }
 
 void weir_sweep_wait(struct weir *w, unsigned generations)
 {
     pthread_mutex_lock(&w->sweeping);
-    run_sweep(w, generations);
+    weir_sweep_now(w, generations);
+    pthread_mutex_unlock(&w->sweeping);
 }

@@ -50,6 +50,12 @@ static inline struct weir_ratio weir_scale_ratio(uint64_t p, uint64_t q)
     return r;
 }
 
+/* floor(x / q) of whole numbers, q above 0; a real division. */
+static inline weir_i128 weir_scale_floor(weir_i128 x, weir_i128 q)
+{
+    return x >= 0 ? x / q : -((-x + q - 1) / q);
+}
+
 /*
  * The lesser one, by a conditional move: where the values come from memory a branch would be
  * mispredicted, and what had been begun after it would be for nothing.
@@ -102,6 +108,27 @@ static inline uint64_t weir_scale_divide(uint64_t x, const struct weir_ratio *di
 static inline uint64_t weir_scale_high(uint64_t a, uint64_t b)
 {
     return (uint64_t)((weir_u128)a * b >> 64);
+}
+
+/* floor(a * b / q) where that is below 2^64. A real division, of some 20 cycles: the compiler's own
+   of 128 bits would first have to find out that the quotient fits. */
+static inline uint64_t weir_scale_quotient(uint64_t a, uint64_t b, uint64_t q)
+{
+    weir_u128 product = (weir_u128)a * b;
+#if defined(__x86_64__)
+    uint64_t quotient = (uint64_t)product;
+    uint64_t rest = (uint64_t)(product >> 64);
+    __asm__("divq %2" : "+a"(quotient), "+d"(rest) : "r"(q) : "cc");
+    return quotient;
+#else
+    return (uint64_t)(product / q);
+#endif
+}
+
+/* x / q, for x below q, in 2^-64ths: too large or too small by less than 2 of these. */
+static inline uint64_t weir_scale_share(uint64_t x, const struct weir_ratio *divisor)
+{
+    return (uint64_t)((weir_u128)x * divisor->m >> divisor->right);
 }
 
 /* floor(x * p / q), where that is below 2^63. */

@@ -83,11 +83,13 @@ static inline int weir_bucket_units(struct weir_meter *m, uint64_t a, uint64_t c
 }
 
 /*
- * The numbers of a policy whose fields are valid: all of the meter but mark, span, origin,
- * elapsed_max and policy. 0, or -ERANGE when the policy cannot be kept exactly.
+ * The numbers of a policy whose fields are valid: all of the meter but mark, origin, elapsed_max
+ * and policy. 0, or -ERANGE when the policy cannot be kept exactly.
  */
-static inline int weir_bucket_prepare(struct weir_meter *m, const struct weir_policy *policy)
+static inline int weir_bucket_prepare(struct weir_meter *m, const struct weir_policy *policy,
+                                      const struct weir_room *room)
 {
+    m->span = ((uint64_t)1 << room->payload_bits) - 1;
     m->burst = policy->burst;
     m->tick = policy->tick;
     m->token = m->grains = 1;
@@ -117,6 +119,12 @@ static inline int weir_bucket_prepare(struct weir_meter *m, const struct weir_po
         m->plain = 1;
     m->capacity = m->burst * m->token;
     return 0;
+}
+
+/* Nothing accrues: time does not matter. */
+static inline bool weir_bucket_is_timeless(const struct weir_meter *m)
+{
+    return m->units == 0;
 }
 
 /* Whether a grant of n tokens is possible at all, and writes. */
@@ -212,9 +220,15 @@ static inline weir_ns weir_bucket_span(const struct weir_meter *m, const struct 
     /* The line is below 2^63 and `elapsed` is not below -2^63: the difference fits. */
     if (m->plain)
         return line - at->elapsed;
-    if (__builtin_expect(m->tick != 0 || !weir_scale_up_fits(line, &m->length), 0))
+    if (__builtin_expect(!weir_scale_up_fits(line, &m->length), 0))
         return weir_bucket_span_wide(m, at, line);
-    return weir_scale_up(line, &m->length) - at->elapsed;
+    uint64_t grains = weir_scale_up(line, &m->length) - at->elapsed;
+    uint64_t span;
+    if (m->tick == 0)
+        return grains;
+    if (__builtin_expect(__builtin_mul_overflow(grains, m->tick, &span), 0))
+        return weir_bucket_span_wide(m, at, line);
+    return span - at->into_grain;
 }
 
 static inline uint64_t weir_bucket_tokens_down(const struct weir_meter *m, uint64_t units)
@@ -316,12 +330,26 @@ static inline __attribute__((always_inline)) void weir_bucket_deny(const struct 
     }
 }
 
+/* The whole of it, for any meter: see weir_algorithm_quick. */
+static inline __attribute__((always_inline)) bool weir_bucket_quick(const struct weir_meter *m,
+                                                                    uint64_t *payload, uint64_t n,
+                                                                    const struct weir_instant *at,
+                                                                    struct weir_result *result)
+{
+    struct weir_ask ask;
+    if (!weir_bucket_ask(m, n, &ask))
+        return false;
+    if (!weir_bucket_grant(m, &ask, at, false, payload, result))
+        weir_bucket_deny(m, &ask, at, false, *payload, result);
+    return true;
+}
+
 /* n tokens within max_wait, or nothing; n = 0 asks whether the key is out of debt by then. */
 static inline struct weir_step weir_bucket_admit(const struct weir_meter *m, uint64_t payload,
                                                  uint64_t n, weir_ns max_wait,
                                                  const struct weir_instant *at)
 {
-    struct weir_step step = {WEIR_NEVER, false, payload, 0, WEIR_FOREVER, 0};
+    struct weir_step step = {WEIR_NEVER, false, payload, 0, WEIR_FOREVER, 0, 0};
     if (n > m->burst)
         return step;
     uint64_t base = payload > at->line ? payload : at->line;
@@ -348,7 +376,7 @@ static inline struct weir_step weir_bucket_admit(const struct weir_meter *m, uin
 static inline struct weir_step weir_bucket_spend(const struct weir_meter *m, uint64_t payload,
                                                  uint64_t base, uint64_t count)
 {
-    struct weir_step step = {WEIR_ALLOWED, count != 0, payload, count, 0, 0};
+    struct weir_step step = {WEIR_ALLOWED, count != 0, payload, count, 0, 0, 0};
     if (count != 0)
         step.payload = base + count * m->token;
     return step;
@@ -377,7 +405,7 @@ static inline struct weir_step weir_bucket_charge(const struct weir_meter *m, ui
 static inline struct weir_step weir_bucket_refund(const struct weir_meter *m, uint64_t payload,
                                                   uint64_t n, const struct weir_instant *at)
 {
-    struct weir_step step = {WEIR_ALLOWED, false, payload, 0, 0, 0};
+    struct weir_step step = {WEIR_ALLOWED, false, payload, 0, 0, 0, 0};
     if (payload <= at->line)
         return step;
     uint64_t missing = payload - at->line;
@@ -421,6 +449,40 @@ static inline struct weir_step weir_bucket_cancel(const struct weir_meter *m, ui
     return weir_bucket_refund(m, payload, n > later ? n - later : 0, at);
 }
 
+/*
+ * A grant of n is to have never happened: `slot` is the payload that it made out of `before`. To
+ * the bit, if nobody has touched it since. Else without the n tokens, but what others took since
+ * stays taken from a bucket that is at most full at the instant: the time that the tokens were
+ * missing for must not be credited to one that would have been full.
+ */
+static inline struct weir_step weir_bucket_undo(const struct weir_meter *m, uint64_t payload,
+                                                const struct weir_operation *op,
+                                                const struct weir_instant *at)
+{
+    struct weir_step step = {WEIR_ALLOWED, true, op->before, op->n, 0, 0, 0};
+    if (payload == op->slot && op->origin == m->origin)
+        return step;
+    uint64_t cost = op->n * m->token;
+    uint64_t slot = op->origin == m->origin ? op->slot : 0;
+    uint64_t later = payload > slot ? payload - slot : 0;
+    uint64_t left = payload > cost ? payload - cost : 0;
+    uint64_t full = at->line + later;
+    step.payload = left < full ? full : left;
+    if (step.payload > payload)
+        step.payload = payload;
+    step.write = step.payload != payload;
+    return step;
+}
+
+/* n tokens left, at most a full bucket. */
+static inline struct weir_step weir_bucket_set(const struct weir_meter *m, uint64_t n,
+                                               const struct weir_instant *at)
+{
+    uint64_t missing = n < m->burst ? (m->burst - n) * m->token : 0;
+    struct weir_step step = {WEIR_ALLOWED, true, at->line + missing, 0, 0, 0, 0};
+    return step;
+}
+
 /* One operation, by its verb. */
 static inline __attribute__((always_inline)) struct weir_step weir_bucket_step(
     const struct weir_meter *m, uint64_t payload, const struct weir_operation *op,
@@ -435,6 +497,10 @@ static inline __attribute__((always_inline)) struct weir_step weir_bucket_step(
         return weir_bucket_refund(m, payload, op->n, at);
     case WEIR_CANCEL:
         return weir_bucket_cancel(m, payload, op, at);
+    case WEIR_UNDO:
+        return weir_bucket_undo(m, payload, op, at);
+    case WEIR_SET:
+        return weir_bucket_set(m, op->n, at);
     case WEIR_ADMIT:
     case WEIR_PEEK:
         break;
@@ -458,12 +524,6 @@ static inline bool weir_bucket_needs_origin(const struct weir_meter *m, weir_ns 
     return grain > m->origin || (m->origin - grain) * tick > (weir_i128)stale_max;
 }
 
-/* Largest multiple of `step` that is not above x, divided by it. */
-static inline weir_i128 weir_bucket_floor(weir_i128 x, weir_i128 step)
-{
-    return x >= 0 ? x / step : -((-x + step - 1) / step);
-}
-
 /*
  * Sets the origin for `now`: stale_max before it. From an older one it moves by a multiple of
  * `grains`, which is added to *steps; *born becomes V(now). False: that origin would not tell `now`
@@ -473,16 +533,16 @@ static inline bool weir_bucket_move_origin(struct weir_meter *m, weir_ns now, we
                                            bool from_older, int64_t *steps, uint64_t *born)
 {
     weir_i128 tick = m->tick != 0 ? m->tick : 1;
-    weir_i128 origin = weir_bucket_floor((weir_i128)now - (weir_i128)stale_max, tick);
+    weir_i128 origin = weir_scale_floor((weir_i128)now - (weir_i128)stale_max, tick);
     weir_i128 total = 0;
     if (from_older) {
-        weir_i128 moved = weir_bucket_floor(origin - m->origin, m->grains);
+        weir_i128 moved = weir_scale_floor(origin - m->origin, m->grains);
         origin = m->origin + moved * (weir_i128)m->grains;
         total = *steps + moved;
     }
     if (origin <= INT64_MIN || total > INT64_MAX || total < INT64_MIN)
         return false;
-    struct weir_instant at = {0, 0, 0};
+    struct weir_instant at = {0, 0, 0, 0, 0, false, NULL};
     weir_bucket_set_origin(m, (int64_t)origin, WEIR_BUCKET_LINE_MAX);
     *steps = (int64_t)total;
     bool told = weir_bucket_instant(m, now, &at);
@@ -501,6 +561,28 @@ static inline uint64_t weir_bucket_rebase(const struct weir_meter *m, uint64_t p
     if (payload == 0 || rebased <= 0)
         return 0;
     return rebased > (weir_i128)m->span ? line + m->capacity : (uint64_t)rebased;
+}
+
+/*
+ * What a payload of other settings becomes: as many tokens, or as much debt, as at the change, in
+ * whole units and rounded down, at most the new burst. A full bucket was never used. The slot of a
+ * reservation has no such bounds: it moves as a payload does that has them not.
+ */
+static inline uint64_t weir_bucket_reprice(const struct weir_meter *from, uint64_t payload,
+                                           const struct weir_instant *at_from,
+                                           const struct weir_meter *to,
+                                           const struct weir_instant *at_to, bool is_slot)
+{
+    if (payload <= at_from->line && !is_slot)
+        return 0;
+    weir_i128 balance = (weir_i128)at_from->line + from->capacity - payload;
+    balance = weir_scale_floor(balance * (weir_i128)to->token, (weir_i128)from->token);
+    if (balance >= (weir_i128)to->capacity && !is_slot)
+        return 0;
+    weir_i128 repriced = (weir_i128)at_to->line + to->capacity - balance;
+    if (repriced < 0)
+        return 0;
+    return repriced < (weir_i128)to->span ? (uint64_t)repriced : to->span;
 }
 
 #endif

@@ -34,6 +34,7 @@ struct weir_reader {
     const struct weir_settings *settings; /* NULL for a cell */
     uint64_t unknown;                     /* the last such word; 0 is none */
     bool newest; /* the settings were still the newest after `unknown` had been seen */
+    bool early;  /* the instant lies before the last change of the settings */
 };
 
 /* What came of an operation on a slot. All but WEIR_SLOT_DONE: nothing has happened yet. */
@@ -41,6 +42,7 @@ enum weir_slot {
     WEIR_SLOT_DONE,
     WEIR_SLOT_UNKNOWN, /* look up reader->unknown, then try again */
     WEIR_SLOT_FRESH,   /* never used: it may have to begin later than `now` */
+    WEIR_SLOT_EARLY,   /* re-priced at a change that `now` lies before: the same, but once */
     WEIR_SLOT_FROZEN   /* a move is copying it: the key is elsewhere now */
 };
 
@@ -60,11 +62,20 @@ static inline enum weir_slot weir_slot_payload(const struct weir_meter *m,
     if ((word & WEIR_WORD_FROZEN) != 0)
         return WEIR_SLOT_FROZEN;
     if (weir_settings_translate(reader->settings, word, payload))
-        return WEIR_SLOT_DONE;
+        return reader->early ? WEIR_SLOT_EARLY : WEIR_SLOT_DONE;
     if (reader->newest && reader->unknown == word)
         return WEIR_SLOT_DONE;
     reader->unknown = word;
     return WEIR_SLOT_UNKNOWN;
+}
+
+/* What is granted further ahead than ever before is made known before the word is: see
+   fixed_window.h. Relaxed: the compare-and-swap that follows publishes it. */
+static inline void weir_slot_reach(const struct weir_meter *m, const struct weir_instant *at,
+                                   const struct weir_operation *op, const struct weir_step *step)
+{
+    if (__builtin_expect(m->wall, 0) && (step->wait | op->early) != 0 && at->reach != NULL)
+        weir_max_relaxed(at->reach, step->wait > op->early ? step->wait : op->early);
 }
 
 /* Applies an operation to the word; *step is what happened. */
@@ -80,8 +91,10 @@ static inline __attribute__((always_inline)) enum weir_slot weir_slot_apply(
         if (__builtin_expect(what != WEIR_SLOT_DONE, 0))
             return what;
         *step = weir_algorithm_step(m, payload, op, at);
+        step->before = payload;
         if (!step->write)
             return WEIR_SLOT_DONE;
+        weir_slot_reach(m, at, op, step);
         weir_assert(step->payload <= m->span && m->mark != 0);
         if (weir_cas_acq_rel(slot, &word, m->mark | step->payload)) /* O1, S4 */
             return WEIR_SLOT_DONE;
@@ -96,6 +109,8 @@ static inline bool weir_slot_first(struct weir_atomic_u64 *slot, const struct we
 {
     uint64_t never_used = 0;
     *step = weir_algorithm_step(m, 0, op, at);
+    if (step->write)
+        weir_slot_reach(m, at, op, step);
     return !step->write || weir_cas_acq_rel(slot, &never_used, m->mark | step->payload); /* O1 */
 }
 

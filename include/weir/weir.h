@@ -94,27 +94,47 @@ const char *weir_strerror(int error);
 /* ---- policies: plain values, copied, never owned ---------------------------------------- */
 
 enum weir_kind {
-    WEIR_TOKEN_BUCKET = 1 /* token bucket, pacer (leaky bucket), refill bucket */
+    WEIR_TOKEN_BUCKET = 1, /* token bucket, pacer (leaky bucket), refill bucket */
+    WEIR_FIXED_WINDOW,     /* from a key's first hit, aligned, or on the calendar */
+    WEIR_SLIDING_WINDOW,   /* the estimate from two counters */
+    WEIR_CONCURRENCY       /* permits in use */
 };
 
-/* How a policy was written; changes what weir_policy_format prints and nothing else. */
+/* Which one of its kind. */
 enum weir_form {
-    WEIR_FORM_PLAIN = 0, /* "10/s burst 20" */
-    WEIR_FORM_PACER = 1  /* "50/s pace slack 10" */
+    WEIR_FORM_PLAIN =
+        0,             /* "10/s burst 20", "600/min window", "100/10s sliding", "concurrency 64" */
+    WEIR_FORM_PACER,   /* "50/s pace slack 10": only the text of a token bucket */
+    WEIR_FORM_ALIGNED, /* "600/min aligned +08:00", a fixed window */
+    WEIR_FORM_CALENDAR /* "5/day zone Asia/Kuala_Lumpur", a fixed window */
 };
+
+enum weir_calendar {
+    WEIR_CALENDAR_DAY = 1,
+    WEIR_CALENDAR_WEEK, /* from Monday on */
+    WEIR_CALENDAR_MONTH
+};
+
+#define WEIR_ZONE_MAX 47 /* bytes of a zone's name */
 
 /*
  * What a limit admits. Made by the constructors below, which check nothing: a policy is checked
- * where it is put to use (weir_add_limit, weir_meter_init). Compare policies field by field.
+ * where it is put to use (weir_add_limit, weir_set_limit, weir_meter_init). Compare policies field
+ * by field. Fields that a kind does not name are 0.
  */
 struct weir_policy {
-    uint32_t kind;        /* enum weir_kind */
-    uint32_t form;        /* enum weir_form */
-    uint64_t limit;       /* tokens that accrue in `period`; 0 = none ever; or WEIR_UNLIMITED */
-    weir_ns period;       /* at least 1 (ignored when unlimited) */
-    uint64_t burst;       /* the most tokens a key can hold, and what it starts with */
-    weir_ns tick;         /* 0: tokens accrue continuously. Else: in lumps, at multiples of tick */
-    uint64_t reserved[4]; /* 0 */
+    uint32_t kind;  /* enum weir_kind */
+    uint32_t form;  /* enum weir_form */
+    uint64_t limit; /* bucket: tokens that accrue in `period`, 0 = none ever. Windows: tokens per
+                       window. Concurrency: permits. Or WEIR_UNLIMITED */
+    weir_ns period; /* at least 1. Calendar windows and concurrency: 0. Ignored when unlimited */
+    uint64_t burst; /* bucket: the most tokens a key can hold, and what it starts with */
+    weir_ns tick;   /* bucket: 0 = tokens accrue continuously. Else: in lumps, at multiples of it */
+    int64_t utc_offset_s; /* aligned windows: begin at multiples of `period` on unix time plus it */
+    uint32_t calendar;    /* calendar windows: enum weir_calendar */
+    uint32_t reserved_word;
+    char zone[WEIR_ZONE_MAX + 1]; /* calendar windows: IANA name, or "local" */
+    uint64_t reserved[4];         /* 0 */
 };
 
 /*
@@ -138,9 +158,54 @@ struct weir_policy weir_pacer(uint64_t limit, weir_ns period, uint64_t slack);
 struct weir_policy weir_refill_bucket(uint64_t limit, weir_ns period, weir_ns tick);
 
 /*
+ * Fixed window: at most `limit` tokens from a key's first hit until `period` has passed; the next
+ * hit begins the next window. Up to twice the limit can fall in some span of one period. The
+ * window's beginning is kept to a grain, rounded up, so that it never ends early: 2^g ns, the
+ * finest of which the word can count 180 days and four periods (16 ns for limits of 32 to 63, 4.2
+ * ms for 2^24-1). A reservation that does not fit goes into the next window, and closes the one
+ * before for its key. Periods 1 ms to 366 days, limits to 2^24-1.
+ */
+struct weir_policy weir_fixed_window(uint64_t limit, weir_ns period);
+
+/*
+ * The same, with windows that begin at multiples of `period` on unix time plus utc_offset_s seconds
+ * (east of Greenwich positive; -86400 to 86400). Where unix time is set back by more than one
+ * window and 2 s, a key begins anew: none waits longer than for two windows, 2 s, and what had been
+ * reserved ahead.
+ */
+struct weir_policy weir_aligned_window(uint64_t limit, weir_ns period, int64_t utc_offset_s);
+
+/*
+ * The same, with the days, weeks (from Monday) or months of a zone: a day on which clocks are
+ * changed has 23 or 25 hours. Zone: the name of a zone in the system's database (TZDIR, else
+ * /usr/share/zoneinfo), "local" (TZ if set, else /etc/localtime) or NULL (UTC); copied. It is read
+ * when the policy is put to use and kept until the process ends.
+ */
+struct weir_policy weir_calendar_window(uint64_t limit, enum weir_calendar unit, const char *zone);
+
+/*
+ * Sliding window: what counts is current + previous * (share of the previous window that lies
+ * within one period before now), windows being multiples of `period` on the caller's clock; exact,
+ * and falling evenly. The estimate is at most `limit` at each grant; the true count in some span of
+ * one period can reach twice the limit. To a `now` before the newest window of a key it never
+ * grants more, but may refuse what had been free. Periods 1 ms to 366 days, limits as far as 180
+ * days of windows and two counts fit the word (131,071 per second, 1,048,575 per minute).
+ */
+struct weir_policy weir_sliding_window(uint64_t limit, weir_ns period);
+
+/*
+ * Concurrency: at most `limit` permits in use at a time, by weir_acquire and weir_release.
+ * WEIR_UNLIMITED counts too. weir_decide and the like take permits without a handle, weir_refund
+ * gives them back. Limits to 2^48.
+ */
+struct weir_policy weir_concurrency(uint64_t limit);
+
+/*
  * Policy from text: "10/s", "10/s burst 20", "100/10s", "3/4.5s", "0/s burst 5",
- * "50/s pace slack 10", "1000/s refill 100ms burst 500", "unlimited". Units: ns us ms s min h
- * day; a span may have decimals if it is a whole number of nanoseconds. N/PERIOD alone has burst
+ * "50/s pace slack 10", "1000/s refill 100ms burst 500", "600/min window", "600/min aligned",
+ * "5/day aligned +08:00", "5/day zone Asia/Kuala_Lumpur", "5/week zone local", "5/month zone UTC",
+ * "100/10s sliding", "concurrency 64", "concurrency unlimited", "unlimited". Units: ns us ms s min
+ * h day; a span may have decimals if it is a whole number of nanoseconds. N/PERIOD alone has burst
  * N, at least 1; "pace" alone has slack 0. The text is one line of any length, blanks between
  * words do not matter.
  *
@@ -177,7 +242,17 @@ struct weir_options {
     size_t max_keys;     /* bound on keys held, 1 to 2^32; 0 = 1048576. A key counts per limit */
     unsigned max_limits; /* bound on limits, 1 to 65535; 0 = 256. Costs hash bits: weir_engine(3) */
     weir_ns stale_max;   /* clocks of threads differ by less; 1 ns to 90 days, 0 = 60 s */
+    /* What weir_wait and weir_acquire_wait read; NULL = CLOCK_MONOTONIC. */
+    weir_ns (*clock)(void *context);
+    /* What weir_wait sleeps with: 0, or anything else when it was interrupted. May return early.
+       NULL = clock_nanosleep (a clock of one's own needs a sleep of one's own: -EINVAL). */
+    int (*sleep_until)(void *context, weir_ns instant);
+    void *clock_context;
     enum weir_when_full when_full;
+    /* Unix time in ns at the instant `now`, for aligned and calendar windows; asked about once for
+       each second of `now`. NULL = `now` + CLOCK_REALTIME - CLOCK_MONOTONIC. */
+    weir_ns (*wall_clock)(void *context, weir_ns now);
+    void *wall_context;
     const uint8_t *secret; /* 192 random bytes for weir_key_*, copied; NULL = from getrandom() */
 };
 
@@ -207,17 +282,66 @@ void weir_close(struct weir *w);
  * 20th time that the id of a removed limit is used again (it then reads all of the table and waits
  * for other threads' calls under way). Returns its id, the lowest that is free, 0 to
  * max_limits - 1, or
+ *
  *   -EINVAL  w, name or policy is NULL; the name is empty; the policy is not valid: its kind or
- *            form is unknown, its period is 0, a pacer has a tick or no burst, a reserved word is
- *            not 0
+ *            form is unknown, a period is 0 where one is needed, a pacer has a tick or no burst, a
+ *            field that the kind does not use is not 0; utc_offset_s, calendar or zone is none; the
+ *            zone's file is damaged
+ *
  *   -ENAMETOOLONG  the name has more than 63 bytes
+ *
  *   -EEXIST  a limit of that name exists
+ *
+ *   -ENOENT  the zone is not in the system's database
+ *
  *   -ERANGE  the policy cannot be kept exactly: weir_policy(3)
+ *
  *   -ENOSPC  max_limits limits exist
+ *
  *   -ENOMEM  memory cannot be had
+ *
+ *   -EIO     the zone's file cannot be read
  */
 WEIR_MUST_USE int weir_add_limit(struct weir *w, const char *name,
                                  const struct weir_policy *policy);
+
+/*
+ * Changes a limit while it is in use; `now` is the instant of the change, or of the one before if
+ * that was later. However many keys there are it takes the same time: a key is re-priced when it is
+ * next touched, as it stood at the change. Decisions go on meanwhile; each uses the settings before
+ * or those after, whole.
+ *
+ *   - A key that was idle at the change is never used under the new settings.
+ *
+ *   - A bucket keeps its balance and its debt in tokens, at most the new burst.
+ *
+ *   - A window keeps its count, and is the one of the new settings that it falls into.
+ *
+ *   - Permits stay in use; under a lower limit none is granted until enough have come back.
+ *
+ *   - Another kind of limit starts fresh: keys are never used, permits and reservations void.
+ *
+ *   - From or to WEIR_UNLIMITED as well, concurrency excepted: all keys were idle.
+ *
+ * Equal settings change nothing, to the bit. A reservation made before can be cancelled as before,
+ * unless its keys started fresh or the limit was changed some 29 times since: then it gives back 0.
+ *
+ * Takes the engine's lock and allocates. About every 29th change of one limit reads all of the
+ * table, and that and a change of the kind wait for other threads' calls under way: not from inside
+ * a read-side section of liburcu's. Returns 0, or
+ *
+ *   -EINVAL  w or policy is NULL, or the policy is not valid (weir_add_limit)
+ *
+ *   -ENOENT  there is no such limit, or the zone is not in the system's database
+ *
+ *   -ERANGE  the policy cannot be kept exactly: weir_policy(3)
+ *
+ *   -ENOMEM  memory cannot be had; nothing has changed
+ *
+ *   -EIO     the zone's file cannot be read
+ */
+WEIR_MUST_USE int weir_set_limit(struct weir *w, int limit, const struct weir_policy *policy,
+                                 weir_ns now);
 
 /*
  * Removes a limit, with all that its keys hold and owe. From then on calls with its id are refused,
@@ -354,6 +478,30 @@ struct weir_request {
 void weir_decide_batch(struct weir *w, const struct weir_request *requests,
                        struct weir_result *results, size_t count, weir_ns now);
 
+/*
+ * All of them or none: every entry's tokens are taken, or nothing of any. Limits of all kinds, keys
+ * and repeated entries (which are summed) in any order. All may act at one instant, `wait` after
+ * `now` and at most max_wait, and are charged at that instant. Returns
+ *
+ *   -1          all were granted. *result: `wait`; the least `remaining` and the longest `reset`
+ *
+ *   0..count-1  the entry that refused. *result is its answer, but `wait` is the least span after
+ *               which all would be granted if nothing else came in between. NEVER and INVALID as
+ *               weir_decide
+ *
+ *   64          count is above 64 (WEIR_ALL_MAX); *result is INVALID, nothing was read
+ *
+ * result may be NULL; w NULL: 0 and INVALID; count 0: -1. Counted, for each key, as one decision
+ * allowed, or, for the entry that refused, denied.
+ *
+ * Between threads: no limit is ever exceeded. What was charged before another thread took the last
+ * token of a later entry is given back at once, to the bit if nobody else touched the key
+ * meanwhile; until then, which is no longer than this call takes, others find so much less.
+ */
+#define WEIR_ALL_MAX 64
+int weir_decide_all(struct weir *w, const struct weir_request *requests, size_t count, weir_ns now,
+                    weir_ns max_wait, struct weir_result *result);
+
 /* A grant that can be cancelled. A plain value, nothing to free; use it where it was written. */
 struct weir_reservation {
     uint64_t n;      /* tokens that a cancel could still give back at most; 0 = none */
@@ -366,6 +514,7 @@ struct weir_reservation {
     int32_t limit;
     uint32_t flags;
     const void *owner;
+    uint64_t before;
     uint64_t reserved[2];
 };
 
@@ -411,11 +560,122 @@ uint64_t weir_take(struct weir *w, int limit, weir_key key, uint64_t max, weir_n
 uint64_t weir_charge(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now);
 
 /*
+ * Follows what somebody else says is left: from now on the key has so many tokens, at most the
+ * burst (windows: the limit; concurrency: limit - tokens permits are in use). What it owed is
+ * forgotten, and reserved windows too. Returns 0, or
+ *
+ *   -EINVAL  w is NULL
+ *
+ *   -ENOENT  there is no such limit
+ *
+ *   -ENOSPC  the key has no place, and when_full is not WEIR_FULL_SHARE; nothing was recorded
+ *
+ *   -ENOMEM  the limit has no origin yet and there is no memory for one
+ */
+int weir_set_balance(struct weir *w, int limit, weir_key key, uint64_t tokens, weir_ns now);
+
+/*
+ * Takes n tokens and sleeps until it may act. Waiters of a key act in the order in which they came.
+ * Reads the clock of the options; deadline: an instant on it, WEIR_FOREVER = none. Returns 0, or
+ *
+ *   -ETIMEDOUT  it could not act by the deadline: at once, and without a trace. Also where no wait
+ *               will do, as with a limit of 0
+ *
+ *   -E2BIG      n is above what the limit can ever hold
+ *
+ *   -EINTR      the sleep was interrupted by a signal handler; what had been taken was given back,
+ *               as by weir_cancel
+ *
+ *   -EINVAL     w is NULL
+ *
+ *   -ENOENT     there is no such limit
+ *
+ *   -ENOMEM     the limit has no origin yet and there is no memory for one
+ *
+ * Sleeps on CLOCK_MONOTONIC until shortly before (the thread's timer slack, 50 us by default, and
+ * 20 us; at most 200 us), and watches the clock for the rest: weir_wait(3).
+ */
+WEIR_MUST_USE int weir_wait(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns deadline);
+
+/*
  * Makes a key as if never used; one without a place keeps sharing the overflow bucket as it is.
  * 0 (also for a key that was never used), -EINVAL (w is NULL), -ENOENT (no such limit). A
  * reservation made before can give back at most what was taken since.
  */
 int weir_forget(struct weir *w, int limit, weir_key key);
+
+/* ---- concurrency ------------------------------------------------------------------------ */
+
+/* Permits in use, to be given back. A plain value; use it where it was written. */
+struct weir_permit {
+    uint64_t n; /* permits held; 0 when released */
+    /* the rest is weir's own */
+    weir_key key;
+    uint64_t serial;
+    int32_t limit;
+    uint32_t flags;
+    const void *owner;
+    uint64_t reserved[2];
+};
+
+/*
+ * Takes n permits of a key, now or not at all. `out` is written always: the grant, or a permit of
+ * nothing. Does not look at who waits in weir_acquire_wait, and may overtake them.
+ *
+ *   ALLOWED  they are in use until weir_release
+ *
+ *   DENIED   too many are in use (n = 0: more than the limit), or no place for the key and
+ *            WEIR_FULL_DENY; `wait` is WEIR_FOREVER
+ *
+ *   NEVER    n is above the limit
+ *
+ *   INVALID  w or out is NULL, there is no such limit, or it is not a concurrency limit
+ *
+ * `remaining`: permits left. `reset`: 0 when none is in use, else WEIR_FOREVER.
+ */
+WEIR_MUST_USE struct weir_result weir_acquire(struct weir *w, int limit, weir_key key, uint64_t n,
+                                              struct weir_permit *out);
+
+/*
+ * The same, but waits, first come first served per key, until the permits can be had. deadline: an
+ * instant on the clock of the options, WEIR_FOREVER = none. Returns 0, or, with a permit of
+ * nothing,
+ *
+ *   -ETIMEDOUT  the deadline has passed
+ *
+ *   -E2BIG      n is above the limit, or the limit was lowered below n
+ *
+ *   -EINTR      a signal handler interrupted it
+ *
+ *   -EINVAL     w or out is NULL, or it is not a concurrency limit (any more)
+ *
+ *   -ENOENT     there is no such limit, or it was removed meanwhile
+ *
+ *   -ENOSPC     the key has no place, and when_full is WEIR_FULL_DENY
+ *
+ * Whoever leaves without permits leaves nothing behind. Not from inside a read-side section of
+ * liburcu's.
+ */
+WEIR_MUST_USE int weir_acquire_wait(struct weir *w, int limit, weir_key key, uint64_t n,
+                                    weir_ns deadline, struct weir_permit *out);
+
+/*
+ * Gives permits back, and wakes who waits for them. Returns 0, or, without any effect,
+ *
+ *   -EALREADY  this permit was released before
+ *
+ *   -EINVAL    w or permit is NULL, the permit is one of nothing (never granted), or, in a build
+ *              with assertions, it is a copy
+ *
+ *   -ENOENT    the permit is of another engine, or its limit was removed or is of another kind now
+ */
+int weir_release(struct weir *w, struct weir_permit *permit);
+
+/*
+ * Permits of a key in use, and the limit (WEIR_UNLIMITED if it has none). Either may be NULL.
+ * Returns 0, or -EINVAL (w is NULL, or it is not a concurrency limit), -ENOENT (no such limit).
+ */
+int weir_in_use(struct weir *w, int limit, weir_key key, uint64_t *in_use, uint64_t *limit_out);
 
 /* ---- a single limiter in 8 bytes of your own, no table, no allocation -------------------- */
 
@@ -433,33 +693,51 @@ struct weir_ratio {
 /* A policy made ready. Read-only after weir_meter_init, any number of cells and threads may share
    it; nothing to free. Its fields are weir's own. */
 struct weir_meter {
-    uint64_t mark;        /* or-ed to a payload makes a word */
-    uint64_t span;        /* largest payload */
-    int64_t origin;       /* grains; a grain is one tick, or 1 ns */
-    uint64_t elapsed_max; /* grains past the origin that can be told apart */
-    uint64_t capacity;    /* units of a full bucket: burst * token */
-    uint64_t burst;       /* tokens; 0 also when unlimited */
-    uint64_t token;       /* units */
+    /* what a usual decision reads */
+    uint64_t mark;      /* or-ed to a payload makes a word */
+    int64_t origin;     /* grains, see `tick`; windows from the first hit: ns */
+    uint64_t plain_end; /* plain: elapsed_max + 1; else 0 */
+    uint64_t capacity;  /* units of a full bucket: burst * token */
+    uint64_t token;     /* units */
+    uint64_t burst;     /* tokens, permits; 0 also when unlimited */
+    uint64_t span;      /* largest payload */
+    uint8_t kind;       /* enum weir_kind */
+    uint8_t form;       /* enum weir_form */
+    uint8_t unlimited;  /* nothing is recorded */
+    uint8_t plain;      /* a bucket: a unit is 1 ns, a token 2 and more */
+    uint8_t wall;       /* `now` is unix time */
+    uint8_t count_bits; /* windows: of a count */
+    uint8_t grain_bits; /* windows from the first hit: a start is a multiple of 2^this ns */
+    uint8_t reserved_byte;
+    uint64_t elapsed_max; /* past the origin that can be told apart, as `origin` counts */
     uint64_t units;       /* units / grains = units per grain, in lowest terms; 0 = rate 0 */
     uint64_t grains;      /* 1 = the exact form */
-    uint64_t tick;        /* ns per grain, 0 = 1 ns */
-    uint8_t unlimited;
-    uint8_t plain; /* a unit is 1 ns, a token 2 and more */
-    uint8_t reserved_bytes[6];
+    uint64_t tick;        /* ns per grain: of a refill bucket, or a window's period; 0 = 1 ns */
+    uint64_t shift;       /* aligned windows: ns that unix time is ahead of a multiple of `tick` */
+    const void *zone;     /* calendar windows */
     struct weir_ratio line;    /* units of the line per grain */
     struct weir_ratio length;  /* grains per unit */
     struct weir_ratio tokens;  /* tokens per unit */
     struct weir_ratio ticks;   /* ticks per ns */
     struct weir_policy policy; /* as it was set */
-    uint64_t plain_end;        /* plain: elapsed_max + 1; else 0 */
+    uint64_t serial;           /* whose reservations are whose */
     uint64_t reserved[3];
 };
 
 /*
  * Makes a policy ready for cells. `origin` is an instant not later than any `now` to come (0 will
  * do on CLOCK_MONOTONIC); at least 30 years from there are served, after that time stands still.
- * Returns 0, or -EINVAL (m or policy is NULL, unknown kind or form, period 0, a reserved word is
- * not 0), -ERANGE (the policy cannot be kept exactly, or origin is above 2^63-1).
+ * Aligned and calendar windows take every `now` as unix time. Returns 0, or
+ *
+ *   -EINVAL  m or policy is NULL, or the policy is not valid (weir_add_limit)
+ *
+ *   -ERANGE  the policy cannot be kept exactly, or origin is above 2^63-1
+ *
+ *   -ENOENT  the zone is not in the system's database
+ *
+ *   -ENOMEM  memory for the zone cannot be had
+ *
+ *   -EIO     the zone's file cannot be read
  */
 WEIR_MUST_USE int weir_meter_init(struct weir_meter *m, const struct weir_policy *policy,
                                   weir_ns origin);
@@ -473,6 +751,35 @@ WEIR_MUST_USE struct weir_result weir_cell_reserve(struct weir_cell *c, const st
                                                    struct weir_reservation *out);
 uint64_t weir_cell_cancel(struct weir_cell *c, const struct weir_meter *m,
                           struct weir_reservation *r, weir_ns now);
+
+/*
+ * Re-prices a cell, as weir_set_limit does a key, for decisions by another meter. No other call on
+ * this cell meanwhile; reservations made before give back 0 afterwards. Returns 0, or -EINVAL (c,
+ * from or to is NULL).
+ */
+int weir_cell_reprice(struct weir_cell *c, const struct weir_meter *from,
+                      const struct weir_meter *to, weir_ns now);
+
+/* ---- doing something only sometimes ----------------------------------------------------- */
+
+/*
+ * A filter for what need not be done every time, as logging: the first `first` times, every
+ * `every`-th time counted from the first, and when `interval` has passed since it was last done for
+ * any reason. 0: that rule is not used; without rules, the first time only. Set these three, zero
+ * the rest; nothing to free.
+ */
+struct weir_sometimes {
+    uint64_t first;
+    uint64_t every;
+    weir_ns interval;
+    /* weir's own: 8-byte aligned, touched only by weir_sometimes */
+    uint64_t count;
+    uint64_t last; /* the instant it was last done, + 1 */
+};
+
+/* Whether to do it this time. Any number of threads may share s: within an interval only one of
+   them is told to. s NULL: false. A `now` before the last instant counts as that instant. */
+bool weir_sometimes(struct weir_sometimes *s, weir_ns now);
 
 /* ---- what is going on inside ------------------------------------------------------------ */
 

@@ -50,7 +50,7 @@ def header_functions(header):
     """Names of the functions that a header declares: what stands before a parenthesis."""
     text = re.sub(r"/\*.*?\*/", " ", header.read_text(), flags=re.DOTALL)
     text = re.sub(r"^\s*#.*$", " ", text, flags=re.MULTILINE)
-    return set(re.findall(r"\b(weir_\w+)\s*\(", text))
+    return set(re.findall(r"\b(weir_\w+)\s*\((?!\*)", text))
 
 
 class Installed:

@@ -349,6 +349,48 @@ void model_forget(struct model_key *key)
     *key = (struct model_key){0};
 }
 
+void model_set_balance(const struct model_line *line, struct model_key *key, uint64_t tokens,
+                       uint64_t now)
+{
+    uint64_t left = tokens < line->form.burst ? tokens : line->form.burst;
+
+    if (line->form.unlimited)
+        return;
+    key->used = true;
+    key->zero = model_v(line, now) - (model_int)left * line->form.token;
+}
+
+/* A zero instant under other settings: the same balance at `now`, in whole units, rounded down. */
+static model_int change_zero(const struct model_line *from, model_int zero,
+                             const struct model_line *to, uint64_t now)
+{
+    model_int balance = model_v(from, now) - zero;
+
+    return model_v(to, now) - model_floor_div(balance * to->form.token, from->form.token);
+}
+
+void model_change(const struct model_line *from, struct model_key *key, const struct model_line *to,
+                  uint64_t now)
+{
+    if (from->form.unlimited || to->form.unlimited || !key->used ||
+        model_balance(from, key, now) >= from->form.capacity) {
+        model_forget(key);
+        return;
+    }
+    key->zero = change_zero(from, key->zero, to, now);
+    if (model_balance(to, key, now) >= to->form.capacity)
+        model_forget(key);
+}
+
+void model_change_reservation(const struct model_line *from, struct model_reservation *r,
+                              const struct model_line *to, uint64_t now)
+{
+    if (from->form.unlimited || to->form.unlimited)
+        r->n = 0;
+    else
+        r->slot = change_zero(from, r->slot, to, now);
+}
+
 /* ---- the exact line ----------------------------------------------------------------------- */
 
 static model_int exact_base(const struct model_line *line, const struct model_key *key,

@@ -93,6 +93,19 @@ uint64_t model_charge(const struct model_line *line, struct model_key *key, uint
                       uint64_t now);
 void model_forget(struct model_key *key);
 
+/* From now on `tokens` are left, at most the burst. */
+void model_set_balance(const struct model_line *line, struct model_key *key, uint64_t tokens,
+                       uint64_t now);
+
+/* Settings that change at `now`, the new line being `to`: the key as it stood then, in tokens. A
+   full one was never used, and from or to unlimited it begins anew. */
+void model_change(const struct model_line *from, struct model_key *key, const struct model_line *to,
+                  uint64_t now);
+
+/* The same for a reservation, which can be cancelled after that. */
+void model_change_reservation(const struct model_line *from, struct model_reservation *r,
+                              const struct model_line *to, uint64_t now);
+
 /* Balance in units at `now`: capacity at most, negative in debt. */
 model_int model_balance(const struct model_line *line, const struct model_key *key, uint64_t now);
 

@@ -64,6 +64,21 @@ uint64_t subject_cancel(struct subject *s, struct weir_reservation *r, weir_ns n
     return weir_cancel(s->engine, r, now);
 }
 
+int subject_change(struct subject *s, const struct weir_policy *policy, weir_ns now)
+{
+    struct weir_meter next;
+    int rc;
+
+    if (s->kind == SUBJECT_ENGINE)
+        return weir_set_limit(s->engine, s->limit, policy, now);
+    rc = weir_meter_init(&next, policy, 0);
+    if (rc == 0)
+        rc = weir_cell_reprice(&s->cell, &s->meter, &next, now);
+    if (rc == 0)
+        s->meter = next;
+    return rc;
+}
+
 struct weir_result subject_peek(const struct subject *s, uint64_t n, weir_ns now)
 {
     struct weir_cell copy = s->cell;

@@ -34,6 +34,9 @@ struct weir_result subject_reserve(struct subject *s, uint64_t n, weir_ns now, w
                                    struct weir_reservation *out);
 uint64_t subject_cancel(struct subject *s, struct weir_reservation *r, weir_ns now);
 
+/* Other settings from `now` on: 0, or what weir_set_limit or weir_meter_init returned. */
+int subject_change(struct subject *s, const struct weir_policy *policy, weir_ns now);
+
 /* A question that changes nothing: what a decision would answer (a copy of the cell decides). */
 struct weir_result subject_peek(const struct subject *s, uint64_t n, weir_ns now);
 

@@ -14,11 +14,12 @@ import sys
 
 STARTS = ["weir_cell_decide", "weir_cell_reserve", "weir_cell_cancel", "weir_decide",
           "weir_decide_batch", "weir_allow", "weir_reserve", "weir_cancel", "weir_peek",
-          "weir_take", "weir_charge", "weir_refund", "weir_forget"]
+          "weir_take", "weir_charge", "weir_refund", "weir_forget", "weir_set_balance",
+          "weir_decide_all", "weir_acquire", "weir_release", "weir_in_use"]
 
 # Those that may claim a place, and where that is done: the closer search, the move, the credits.
 CLAIM = ["weir_decide", "weir_decide_batch", "weir_allow", "weir_reserve", "weir_take",
-         "weir_charge"]
+         "weir_charge", "weir_set_balance", "weir_decide_all", "weir_acquire"]
 CLAIMS = "weir_place_of"
 
 # Called in rare cases only, each named in the header: a thread's first call, a new origin, an array
@@ -29,6 +30,16 @@ OFF_THE_PATH = {
     "urcu_bp_register": "the same, where liburcu's inlined read side does it",
     "weir_settings_settle": "a limit's first call, a clock that left the line",
     "weir_settings_aside": "a question of a clock that left the line",
+    "weir_settings_reprice": "a key that was last touched before its limit was changed",
+    "weir_settings_follow": "a reservation made before its limit was changed",
+    "weir_sliding_due": "a wait of a sliding window: it divides by the count that fades, once",
+    "weir_sliding_wait": "the same",
+    "weir_zone_window_search": "a calendar window other than the one found last",
+    "weir_zone_start_search": "the same",
+    "weir_waiters_kick_bucket": "somebody waits for permits: wakes who is first",
+    "weir_waiters_kick_limit": "permits of keys without a place: the same for all of them",
+    "weir_clock_of": "what an all-or-none call takes back: the engine's clock",
+    "weir_wall_ask": "once for a second of `now`: unix time is asked about",
     "weir_bucket_rebase_slot": "a cancel of a reservation made before the origin moved",
     "weir_table_make_array": "an array's successor: memory; its lock is tried, never waited for",
     "weir_retire": "an array that was replaced is left to liburcu, which waits for no reader here",

@@ -9,6 +9,7 @@
 
 #include <weir/weir.h>
 
+#include "policy.h"
 #include "random.h"
 
 #include <errno.h>
@@ -18,6 +19,8 @@ static bool same_policy(const struct weir_policy *a, const struct weir_policy *b
 {
     return a->kind == b->kind && a->form == b->form && a->limit == b->limit &&
            a->period == b->period && a->burst == b->burst && a->tick == b->tick &&
+           a->utc_offset_s == b->utc_offset_s && a->calendar == b->calendar &&
+           a->reserved_word == b->reserved_word && memcmp(a->zone, b->zone, sizeof a->zone) == 0 &&
            memcmp(a->reserved, b->reserved, sizeof a->reserved) == 0;
 }
 
@@ -32,9 +35,11 @@ static void reads_as(const char *text, struct weir_policy want)
     if (rc != 0)
         fail_msg("\"%s\": %d at %zu", text, rc, error_at);
     if (!same_policy(&got, &want))
-        fail_msg("\"%s\" reads as limit %llu period %llu burst %llu tick %llu form %u", text,
-                 (unsigned long long)got.limit, (unsigned long long)got.period,
-                 (unsigned long long)got.burst, (unsigned long long)got.tick, got.form);
+        fail_msg("\"%s\" reads as kind %u form %u limit %llu period %llu burst %llu tick %llu "
+                 "offset %lld calendar %u zone %.48s",
+                 text, got.kind, got.form, (unsigned long long)got.limit,
+                 (unsigned long long)got.period, (unsigned long long)got.burst,
+                 (unsigned long long)got.tick, (long long)got.utc_offset_s, got.calendar, got.zone);
 }
 
 /* Text that is read as this policy, and is how it is printed. */
@@ -100,6 +105,52 @@ static void canonical_forms(void **state)
                weir_token_bucket(UINT64_MAX - 1, WEIR_SECOND, UINT64_MAX - 1));
 }
 
+static void canonical_forms_of_windows(void **state)
+{
+    (void)state;
+    is_printed("600/min window", weir_fixed_window(600, WEIR_MINUTE));
+    is_printed("0/s window", weir_fixed_window(0, WEIR_SECOND));
+    is_printed("3/4500ms window", weir_fixed_window(3, 4500 * WEIR_MILLISECOND));
+    is_printed("5/day window", weir_fixed_window(5, WEIR_DAY));
+    is_printed("100/10s sliding", weir_sliding_window(100, 10 * WEIR_SECOND));
+    is_printed("100/day sliding", weir_sliding_window(100, WEIR_DAY));
+    is_printed("18446744073709551614/18446744073709551615ns sliding",
+               weir_sliding_window(UINT64_MAX - 1, UINT64_MAX));
+    is_printed("600/min aligned", weir_aligned_window(600, WEIR_MINUTE, 0));
+    is_printed("5/day aligned +08:00", weir_aligned_window(5, WEIR_DAY, 8 * 3600));
+    is_printed("5/day aligned -03:30", weir_aligned_window(5, WEIR_DAY, -(3 * 3600 + 30 * 60)));
+    is_printed("5/day aligned +24:00", weir_aligned_window(5, WEIR_DAY, 86400));
+    is_printed("5/day aligned -24:00", weir_aligned_window(5, WEIR_DAY, -86400));
+    is_printed("5/day aligned +23:59:59", weir_aligned_window(5, WEIR_DAY, 86399));
+    is_printed("5/h aligned -00:00:01", weir_aligned_window(5, WEIR_HOUR, -1));
+}
+
+static void canonical_forms_of_calendars(void **state)
+{
+    (void)state;
+    is_printed("5/day zone Asia/Kuala_Lumpur",
+               weir_calendar_window(5, WEIR_CALENDAR_DAY, "Asia/Kuala_Lumpur"));
+    is_printed("5/week zone local", weir_calendar_window(5, WEIR_CALENDAR_WEEK, "local"));
+    is_printed("5/month zone UTC", weir_calendar_window(5, WEIR_CALENDAR_MONTH, NULL));
+    is_printed("0/month zone Etc/GMT+12",
+               weir_calendar_window(0, WEIR_CALENDAR_MONTH, "Etc/GMT+12"));
+    is_printed("1/day zone America/Port-au-Prince",
+               weir_calendar_window(1, WEIR_CALENDAR_DAY, "America/Port-au-Prince"));
+    is_printed("1/day zone a..b/...", weir_calendar_window(1, WEIR_CALENDAR_DAY, "a..b/..."));
+    is_printed("1/day zone AAAAAAAAAABBBBBBBBBBCCCCCCCCCCDDDDDDDDDDEEEEEEE",
+               weir_calendar_window(1, WEIR_CALENDAR_DAY,
+                                    "AAAAAAAAAABBBBBBBBBBCCCCCCCCCCDDDDDDDDDDEEEEEEE"));
+}
+
+static void canonical_forms_of_concurrency(void **state)
+{
+    (void)state;
+    is_printed("concurrency 64", weir_concurrency(64));
+    is_printed("concurrency 0", weir_concurrency(0));
+    is_printed("concurrency 18446744073709551614", weir_concurrency(UINT64_MAX - 1));
+    is_printed("concurrency unlimited", weir_concurrency(WEIR_UNLIMITED));
+}
+
 static void other_ways_to_write(void **state)
 {
     (void)state;
@@ -122,6 +173,50 @@ static void other_ways_to_write(void **state)
     reads_as("50/s pace", weir_pacer(50, WEIR_SECOND, 0));
     reads_as("50/s pace slack 0", weir_pacer(50, WEIR_SECOND, 0));
     reads_as("  unlimited ", weir_token_bucket(WEIR_UNLIMITED, WEIR_SECOND, 1));
+}
+
+static void other_ways_to_write_windows(void **state)
+{
+    const struct weir_policy malay = weir_calendar_window(5, WEIR_CALENDAR_DAY, "Asia/Singapore");
+
+    (void)state;
+    reads_as(" 600 / 60s\twindow ", weir_fixed_window(600, WEIR_MINUTE));
+    reads_as("600/1min aligned Z", weir_aligned_window(600, WEIR_MINUTE, 0));
+    reads_as("600/min aligned  Z  ", weir_aligned_window(600, WEIR_MINUTE, 0));
+    reads_as("600/min aligned +00:00", weir_aligned_window(600, WEIR_MINUTE, 0));
+    reads_as("600/min aligned -00:00:00", weir_aligned_window(600, WEIR_MINUTE, 0));
+    reads_as("600/min aligned +08:00:00", weir_aligned_window(600, WEIR_MINUTE, 28800));
+    reads_as("600/min aligned+08:00 ", weir_aligned_window(600, WEIR_MINUTE, 28800));
+    reads_as("5/24h aligned +24:00:00", weir_aligned_window(5, WEIR_DAY, 86400));
+    reads_as("5/day sliding", weir_sliding_window(5, WEIR_DAY));
+    reads_as("5 / day zone Asia/Singapore", malay);
+    reads_as("\t5/\tday\tzone\tAsia/Singapore\t", malay);
+    reads_as("concurrency\t  007 ", weir_concurrency(7));
+    reads_as("  concurrency  unlimited  ", weir_concurrency(WEIR_UNLIMITED));
+}
+
+/* An unlimited window is unlimited, whatever else was said of it; permits are counted. */
+static void unlimited_kinds(void **state)
+{
+    const struct weir_policy unlimited = weir_token_bucket(WEIR_UNLIMITED, 0, 0);
+    const struct weir_policy windows[] = {
+        weir_fixed_window(WEIR_UNLIMITED, WEIR_SECOND),
+        weir_aligned_window(WEIR_UNLIMITED, WEIR_DAY, 3600),
+        weir_calendar_window(WEIR_UNLIMITED, WEIR_CALENDAR_WEEK, "local"),
+        weir_sliding_window(WEIR_UNLIMITED, WEIR_SECOND),
+    };
+    char buffer[32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
+        struct weir_policy want = unlimited;
+
+        assert_int_equal(weir_policy_format(&windows[i], buffer, sizeof buffer), 9);
+        assert_string_equal(buffer, "unlimited");
+        reads_as(buffer, unlimited);
+        want.kind = i < 3 ? WEIR_FIXED_WINDOW : WEIR_SLIDING_WINDOW;
+        assert_true(same_policy(&windows[i], &want));
+    }
 }
 
 static void faults_of_the_rate(void **state)
@@ -209,18 +304,103 @@ static void faults_of_the_words_after_it(void **state)
     refused("10/s\n", 4, -EINVAL);
 }
 
-/* Algorithms that this version does not have: the word itself is the fault. */
-static void later_algorithms_are_refused_at_their_word(void **state)
+static void faults_of_windows(void **state)
 {
     (void)state;
-    refused("100/10s sliding", 8, -EINVAL);
-    refused("5/day zone Asia/Kuala_Lumpur", 6, -EINVAL);
-    refused("600/min window", 8, -EINVAL);
-    refused("600/min aligned", 8, -EINVAL);
-    refused("5/day aligned +08:00", 6, -EINVAL);
-    refused("5/week zone Z", 2, -EINVAL);
-    refused("5/month zone local", 2, -EINVAL);
-    refused("concurrency 64", 0, -EINVAL);
+    refused("10/s windows", 5, -EINVAL);
+    refused("10/s Window", 5, -EINVAL);
+    refused("10/s window 5", 12, -EINVAL);
+    refused("10/s window burst 5", 12, -EINVAL);
+    refused("10/s burst 5 window", 13, -EINVAL);
+    refused("10/s pace window", 10, -EINVAL);
+    refused("10/s refill 1s sliding", 15, -EINVAL);
+    refused("10/s sliding +08:00", 13, -EINVAL);
+    refused("10/s sliding sliding", 13, -EINVAL);
+    refused("10/s window zone UTC", 12, -EINVAL);
+    refused("10/0s window", 3, -EINVAL);
+    refused("18446744073709551615/s window", 0, -ERANGE);
+    refused("10/213504day sliding", 3, -ERANGE);
+    refused("window 10/s", 0, -EINVAL);
+    refused("unlimited window", 10, -EINVAL);
+}
+
+static void faults_of_offsets(void **state)
+{
+    (void)state;
+    refused("5/day aligned z", 14, -EINVAL);
+    refused("5/day aligned ZZ", 14, -EINVAL);
+    refused("5/day aligned UTC", 14, -EINVAL);
+    refused("5/day aligned Z Z", 16, -EINVAL);
+    refused("5/day aligned 08:00", 14, -EINVAL);
+    refused("5/day aligned +", 15, -EINVAL);
+    refused("5/day aligned + 08:00", 15, -EINVAL);
+    refused("5/day aligned +8", 16, -EINVAL);
+    refused("5/day aligned +8:00", 16, -EINVAL);
+    refused("5/day aligned +08", 17, -EINVAL);
+    refused("5/day aligned +0800", 17, -EINVAL);
+    refused("5/day aligned +08:", 18, -EINVAL);
+    refused("5/day aligned +08:0", 19, -EINVAL);
+    refused("5/day aligned +08:60", 18, -EINVAL);
+    refused("5/day aligned +08:000", 20, -EINVAL);
+    refused("5/day aligned +08:00:", 21, -EINVAL);
+    refused("5/day aligned +08:00:60", 21, -EINVAL);
+    refused("5/day aligned +08:00:00:00", 23, -EINVAL);
+    refused("5/day aligned +08:00 +08:00", 21, -EINVAL);
+    refused("5/day aligned +24:01", 14, -EINVAL);
+    refused("5/day aligned -24:00:01", 14, -EINVAL);
+    refused("5/day aligned  -99:59:59", 15, -EINVAL);
+    refused("5/day aligned zone UTC", 14, -EINVAL);
+}
+
+static void faults_of_calendars(void **state)
+{
+    (void)state;
+    refused("5/week", 6, -EINVAL);
+    refused("5/month ", 8, -EINVAL);
+    refused("5/week window", 7, -EINVAL);
+    refused("5/month aligned", 8, -EINVAL);
+    refused("5/weekly zone UTC", 2, -EINVAL);
+    refused("5/Week zone UTC", 2, -EINVAL);
+    refused("5/1week zone UTC", 3, -EINVAL);
+    refused("5/year zone UTC", 2, -EINVAL);
+    refused("5/1day zone UTC", 7, -EINVAL);
+    refused("5/24h zone UTC", 6, -EINVAL);
+    refused("10/s refill week", 12, -EINVAL);
+    refused("5/day zone", 10, -EINVAL);
+    refused("5/day zone  ", 12, -EINVAL);
+    refused("5/day zones UTC", 6, -EINVAL);
+    refused("5/day zone/UTC", 10, -EINVAL);
+    refused("5/day zone /UTC", 11, -EINVAL);
+    refused("5/day zone Asia/../UTC", 16, -EINVAL);
+    refused("5/day zone ..", 11, -EINVAL);
+    refused("5/day zone Asia/..", 16, -EINVAL);
+    refused("5/day zone ../etc/passwd", 11, -EINVAL);
+    refused("5/day zone Asia/Kuala Lumpur", 22, -EINVAL);
+    refused("5/day zone Asia/Kuala:Lumpur", 21, -EINVAL);
+    refused("5/day zone UTC\n", 14, -EINVAL);
+    refused("5/day zone UTC,", 14, -EINVAL);
+    refused("5/day zone \xc3\xa9", 11, -EINVAL);
+    refused("5/day zone UTC UTC", 15, -EINVAL);
+    refused("5/day zone AAAAAAAAAABBBBBBBBBBCCCCCCCCCCDDDDDDDDDDEEEEEEEE", 58, -EINVAL);
+    refused("18446744073709551615/day zone UTC", 0, -ERANGE);
+}
+
+static void faults_of_concurrency(void **state)
+{
+    (void)state;
+    refused("concurrency", 11, -EINVAL);
+    refused("concurrency ", 12, -EINVAL);
+    refused("concurrency -1", 12, -EINVAL);
+    refused("concurrency x", 12, -EINVAL);
+    refused("concurrency 6.5", 13, -EINVAL);
+    refused("concurrency 64/s", 14, -EINVAL);
+    refused("concurrency 64 unlimited", 15, -EINVAL);
+    refused("concurrency unlimited 64", 22, -EINVAL);
+    refused("concurrency unlimite", 12, -EINVAL);
+    refused("concurrency concurrency 64", 12, -EINVAL);
+    refused("Concurrency 64", 0, -EINVAL);
+    refused("64 concurrency", 3, -EINVAL);
+    refused("concurrency 18446744073709551615", 12, -ERANGE);
 }
 
 static void arguments_that_are_null(void **state)
@@ -273,7 +453,7 @@ static void policies_that_cannot_be_written(void **state)
     policy.period = 1;
     policy.kind = 0;
     assert_int_equal(weir_policy_format(&policy, buffer, sizeof buffer), -EINVAL);
-    policy.kind = WEIR_TOKEN_BUCKET + 1;
+    policy.kind = WEIR_CONCURRENCY + 1;
     assert_int_equal(weir_policy_format(&policy, buffer, sizeof buffer), -EINVAL);
     policy.kind = WEIR_TOKEN_BUCKET;
     policy.form = WEIR_FORM_PACER + 1;
@@ -321,6 +501,43 @@ static weir_ns any_span(struct test_random *random)
     return span == 0 ? 1 : span;
 }
 
+/* Any bytes that a zone's name may have, in a legal order. */
+static void any_zone(struct test_random *random, char name[WEIR_ZONE_MAX + 1])
+{
+    static const char bytes[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-./";
+    size_t size = 1 + (size_t)random_below(random, WEIR_ZONE_MAX);
+
+    do {
+        memset(name, 0, WEIR_ZONE_MAX + 1);
+        for (size_t i = 0; i < size; i++)
+            name[i] = bytes[random_below(random, sizeof bytes - 1)];
+    } while (weir_policy_zone_fault(name, size) != size);
+}
+
+static void windows_round_trip(struct test_random *random)
+{
+    uint64_t limit = any_count(random);
+    weir_ns period = any_span(random);
+    int64_t offset = (int64_t)random_below(random, 2 * 86400 + 1) - 86400;
+    char zone[WEIR_ZONE_MAX + 1];
+    struct weir_policy policy;
+
+    if (random_below(random, 2) == 0)
+        offset -= offset % 900;
+    any_zone(random, zone);
+    policy = weir_fixed_window(limit, period);
+    round_trip(&policy);
+    policy = weir_aligned_window(limit, period, offset);
+    round_trip(&policy);
+    policy = weir_calendar_window(limit, 1 + (enum weir_calendar)random_below(random, 3), zone);
+    round_trip(&policy);
+    policy = weir_sliding_window(limit, period);
+    round_trip(&policy);
+    policy = weir_concurrency(random_below(random, 8) == 0 ? WEIR_UNLIMITED : limit);
+    round_trip(&policy);
+}
+
 static void format_then_parse_is_the_identity(void **state)
 {
     struct test_random random = random_start("policy text", 10);
@@ -346,6 +563,7 @@ static void format_then_parse_is_the_identity(void **state)
         round_trip(&policy);
         policy = weir_token_bucket(WEIR_UNLIMITED, period, burst);
         round_trip(&policy);
+        windows_round_trip(&random);
     }
 }
 
@@ -373,11 +591,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(canonical_forms),
+        cmocka_unit_test(canonical_forms_of_windows),
+        cmocka_unit_test(canonical_forms_of_calendars),
+        cmocka_unit_test(canonical_forms_of_concurrency),
         cmocka_unit_test(other_ways_to_write),
+        cmocka_unit_test(other_ways_to_write_windows),
+        cmocka_unit_test(unlimited_kinds),
         cmocka_unit_test(faults_of_the_rate),
         cmocka_unit_test(numbers_that_are_too_large),
         cmocka_unit_test(faults_of_the_words_after_it),
-        cmocka_unit_test(later_algorithms_are_refused_at_their_word),
+        cmocka_unit_test(faults_of_windows),
+        cmocka_unit_test(faults_of_offsets),
+        cmocka_unit_test(faults_of_calendars),
+        cmocka_unit_test(faults_of_concurrency),
         cmocka_unit_test(arguments_that_are_null),
         cmocka_unit_test(short_buffers_are_cut),
         cmocka_unit_test(policies_that_cannot_be_written),

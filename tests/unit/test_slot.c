@@ -16,7 +16,7 @@ static struct weir_settings settings_of(uint32_t generation, weir_ns origin_s,
     struct weir_settings *made;
     struct weir_settings *spare;
     struct weir_policy policy = weir_token_bucket(1, WEIR_HOUR, 10);
-    assert_int_equal(weir_settings_make(&policy, 1, &made, &spare), 0);
+    assert_int_equal(weir_settings_make(&policy, 0, &made, &spare), 0);
     struct weir_settings s = *made;
     free(made);
     free(spare);
@@ -48,14 +48,15 @@ static enum weir_slot apply(struct weir_atomic_u64 *slot, const struct weir_sett
 /* Takes n of 10 under the settings. */
 static void take(struct weir_atomic_u64 *slot, const struct weir_settings *s, uint64_t n)
 {
-    struct weir_reader reader = {s, 0, false};
+    struct weir_reader reader = {s, 0, false, false};
     struct weir_step step;
-    assert_int_equal(apply(slot, s, &reader, (struct weir_operation){WEIR_TAKE, n, 0, 0, 0}, &step),
-                     WEIR_SLOT_DONE);
+    assert_int_equal(
+        apply(slot, s, &reader, (struct weir_operation){.verb = WEIR_TAKE, .n = n}, &step),
+        WEIR_SLOT_DONE);
     assert_int_equal(step.count, n);
 }
 
-static const struct weir_operation admit_4 = {WEIR_ADMIT, 4, 0, 0, 0};
+static const struct weir_operation admit_4 = {.verb = WEIR_ADMIT, .n = 4};
 
 static void s5_an_older_word_is_rebased(void **state)
 {
@@ -63,7 +64,7 @@ static void s5_an_older_word_is_rebased(void **state)
     struct weir_atomic_u64 slot = {0};
     struct weir_settings old = settings_of(1, 500, NULL);
     struct weir_settings fresh = settings_of(2, 900, &old);
-    struct weir_reader reader = {&fresh, 0, false};
+    struct weir_reader reader = {&fresh, 0, false, false};
     struct weir_step step;
     take(&slot, &old, 7);
     assert_int_equal(apply(&slot, &fresh, &reader, admit_4, &step), WEIR_SLOT_DONE);
@@ -81,7 +82,7 @@ static void s5_a_newer_word_is_looked_up(void **state)
     struct weir_atomic_u64 slot = {0};
     struct weir_settings old = settings_of(1, 500, NULL);
     struct weir_settings fresh = settings_of(2, 900, &old);
-    struct weir_reader reader = {&old, 0, false};
+    struct weir_reader reader = {&old, 0, false, false};
     struct weir_step step;
     take(&slot, &fresh, 7);
     assert_int_equal(apply(&slot, &old, &reader, admit_4, &step), WEIR_SLOT_UNKNOWN);
@@ -99,7 +100,7 @@ static void k15_unused_is_said_of_one_word(void **state)
     struct weir_settings old = settings_of(1, 500, NULL);
     struct weir_settings fresh = settings_of(2, 900, &old);
     struct weir_settings cut = settings_of(3, 500, NULL);
-    struct weir_reader reader = {&old, 0, false};
+    struct weir_reader reader = {&old, 0, false, false};
     struct weir_step step;
     take(&slot, &cut, 7);
     assert_int_equal(apply(&slot, &old, &reader, admit_4, &step), WEIR_SLOT_UNKNOWN);
@@ -126,15 +127,16 @@ static void k11_a_cancel_that_meets_newer_settings(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct weir_atomic_u64 slot = {0};
         struct weir_settings fresh = settings_of(2, origins_s[i], &old);
-        struct weir_reader reader = {&old, 0, false};
+        struct weir_reader reader = {&old, 0, false, false};
         struct weir_step step;
         take(&slot, &old, 10);
-        struct weir_operation reserve = {WEIR_ADMIT, 5, WEIR_FOREVER, 0, 0};
+        struct weir_operation reserve = {.verb = WEIR_ADMIT, .n = 5, .max_wait = WEIR_FOREVER};
         assert_int_equal(apply(&slot, &old, &reader, reserve, &step), WEIR_SLOT_DONE);
-        struct weir_operation cancel = {WEIR_CANCEL, 5, 0, step.slot, old.meter.origin};
+        struct weir_operation cancel = {
+            .verb = WEIR_CANCEL, .n = 5, .slot = step.slot, .origin = old.meter.origin};
         /* another reserves 2 behind it, under newer settings, between the cancel's two looks */
-        struct weir_reader other = {&fresh, 0, false};
-        struct weir_operation behind = {WEIR_ADMIT, 2, WEIR_FOREVER, 0, 0};
+        struct weir_reader other = {&fresh, 0, false, false};
+        struct weir_operation behind = {.verb = WEIR_ADMIT, .n = 2, .max_wait = WEIR_FOREVER};
         assert_int_equal(apply(&slot, &fresh, &other, behind, &step), WEIR_SLOT_DONE);
         assert_int_equal(apply(&slot, &old, &reader, cancel, &step), WEIR_SLOT_UNKNOWN);
         reader.settings = &fresh;
@@ -149,14 +151,14 @@ static void k14_a_word_never_used_begins_where_the_caller_says(void **state)
 {
     (void)state;
     struct weir_settings s = settings_of(1, 500, NULL);
-    struct weir_reader reader = {&s, 0, false};
+    struct weir_reader reader = {&s, 0, false, false};
     struct weir_atomic_u64 slot = {0};
     struct weir_instant at;
     struct weir_instant later;
     struct weir_step step;
     assert_true(weir_algorithm_instant(&s.meter, NOW, &at));
     assert_true(weir_algorithm_instant(&s.meter, NOW + WEIR_HOUR, &later));
-    const struct weir_operation ten = {WEIR_ADMIT, 10, 0, 0, 0};
+    const struct weir_operation ten = {.verb = WEIR_ADMIT, .n = 10};
     assert_int_equal(weir_slot_apply(&slot, &s.meter, &reader, &ten, &at, &step), WEIR_SLOT_FRESH);
     assert_int_equal(weir_load_relaxed(&slot), 0);
     assert_true(weir_slot_first(&slot, &s.meter, &ten, &later, &step));
@@ -169,7 +171,7 @@ static void k14_a_word_never_used_begins_where_the_caller_says(void **state)
     assert_false(weir_slot_first(&slot, &s.meter, &ten, &later, &step));
     assert_int_equal(weir_load_relaxed(&slot), word);
     /* what does not write needs no word */
-    const struct weir_operation peek = {WEIR_PEEK, 3, 0, 0, 0};
+    const struct weir_operation peek = {.verb = WEIR_PEEK, .n = 3};
     assert_true(weir_slot_first(&slot, &s.meter, &peek, &at, &step));
     assert_int_equal(step.verdict, WEIR_ALLOWED);
     assert_int_equal(weir_load_relaxed(&slot), word);
@@ -179,18 +181,18 @@ static void k14_a_word_never_used_begins_where_the_caller_says(void **state)
 static void k28_a_frozen_word_stays_as_it_is(void **state)
 {
     (void)state;
-    static const enum weir_verb verbs[] = {WEIR_ADMIT,  WEIR_PEEK,   WEIR_TAKE,
-                                           WEIR_CHARGE, WEIR_REFUND, WEIR_CANCEL};
+    static const enum weir_verb verbs[] = {WEIR_ADMIT,  WEIR_PEEK,   WEIR_TAKE, WEIR_CHARGE,
+                                           WEIR_REFUND, WEIR_CANCEL, WEIR_UNDO, WEIR_SET};
     struct test_random random = random_start("frozen", 12);
     for (uint32_t generation = 1; generation <= WEIR_GENERATIONS; generation++) {
         struct weir_settings s = settings_of(generation, 500, NULL);
-        struct weir_reader reader = {&s, 0, false};
+        struct weir_reader reader = {&s, 0, false, false};
         struct weir_step step;
         for (unsigned i = 0; i < 1000; i++) {
             uint64_t words[] = {0, s.meter.mark, s.meter.mark | s.meter.span, random_u64(&random)};
             struct weir_atomic_u64 slot = {words[i % 4] | WEIR_WORD_FROZEN};
             uint64_t word = weir_load_relaxed(&slot);
-            struct weir_operation op = {verbs[i % 6], 1 + i % 12, 0, 0, 0};
+            struct weir_operation op = {.verb = verbs[i % 8], .n = 1 + i % 12};
             assert_int_equal(apply(&slot, &s, &reader, op, &step), WEIR_SLOT_FROZEN);
             assert_int_equal(weir_load_relaxed(&slot), word);
         }
@@ -221,9 +223,9 @@ static void s2_the_last_unit_of_a_word_is_used(void **state)
 {
     (void)state;
     struct weir_settings s = settings_of(1, 500, NULL);
-    struct weir_reader reader = {&s, 0, false};
+    struct weir_reader reader = {&s, 0, false, false};
     struct weir_step step;
-    struct weir_operation one = {WEIR_ADMIT, 1, WEIR_FOREVER, 0, 0};
+    struct weir_operation one = {.verb = WEIR_ADMIT, .n = 1, .max_wait = WEIR_FOREVER};
     for (uint64_t over = 0; over <= 1; over++) {
         uint64_t payload = s.meter.span - s.meter.token + over;
         struct weir_atomic_u64 slot = {s.meter.mark | payload};
