@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `weir check`: a policy in words, and how finely it is kept. */
+#include "check_window.h"
 #include "cli.h"
 #include "json_put.h"
 #include "policy_arg.h"
@@ -14,15 +15,29 @@
 __extension__ typedef unsigned __int128 wide;
 
 static const char usage[] =
-    "usage: weir check [--json] \"TEXT\"\n"
+    "usage: weir check [--json] [--at TIME] \"TEXT\"\n"
     "\n"
-    "What a policy admits, in words. TEXT is \"10/s\", \"10/s burst 20\", \"3/4.5s\",\n"
-    "\"50/s pace slack 10\", \"1000/s refill 100ms burst 500\", \"unlimited\";\n"
-    "units are ns us ms s min h day.\n";
+    "What a policy admits, in words. TEXT is\n"
+    "\n"
+    "  a bucket       \"10/s\", \"10/s burst 20\", \"3/4.5s\", \"50/s pace slack 10\",\n"
+    "                 \"1000/s refill 100ms burst 500\", \"unlimited\"\n"
+    "  a window       \"600/min window\", \"600/min aligned\", \"5/day aligned +08:00\",\n"
+    "                 \"100/10s sliding\"\n"
+    "  of a calendar  \"5/day zone Asia/Kuala_Lumpur\", \"5/week zone local\",\n"
+    "                 \"5/month zone UTC\"\n"
+    "  permits        \"concurrency 64\", \"concurrency unlimited\"\n"
+    "\n"
+    "with the units ns us ms s min h day.\n"
+    "\n"
+    "  --at TIME      show the aligned or calendar window of this time instead of now, such as\n"
+    "                 2026-03-29T12:00:00+02:00\n"
+    "  --json         print one JSON object\n"
+    "  --help         print this\n";
 
 /* A policy and what follows from it; a span is rounded up to whole ns. */
 struct facts {
     struct weir_policy policy;
+    struct check_window window; /* of a policy that is no bucket; then nothing below */
     struct weir_meter meter;
     const char *kind;
     bool bounded;  /* not unlimited */
@@ -36,11 +51,20 @@ static uint64_t saturate(wide value)
     return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;
 }
 
-static bool gather(const char *text, struct facts *f)
+static bool is_bucket(const struct facts *f)
+{
+    return f->policy.kind == WEIR_TOKEN_BUCKET;
+}
+
+static bool gather(const char *text, const struct log_time *now, struct facts *f)
 {
     *f = (struct facts){0};
     if (!policy_arg_read("", text, &f->policy))
         return false;
+    if (!is_bucket(f)) {
+        check_window_gather(&f->window, &f->policy, now);
+        return true;
+    }
     int error = weir_meter_init(&f->meter, &f->policy, 0);
     if (error != 0) {
         cli_error("\"%s\": %s", text, weir_strerror(error));
@@ -179,33 +203,41 @@ static void put_precision(struct text *t, const struct facts *f)
     text_print(t, "\n");
 }
 
+static void put_any_bucket(struct text *t, const struct facts *f)
+{
+    if (!f->bounded)
+        text_print(t, "  every request, at any rate; nothing is recorded\n");
+    else if (f->policy.burst == 0)
+        text_print(t, "  no request at all: the bucket holds no token\n");
+    else if (f->policy.form == WEIR_FORM_PACER)
+        put_pacer(t, f);
+    else if (f->policy.tick != 0)
+        put_refill(t, f);
+    else
+        put_bucket(t, f);
+    if (!f->accrues || f->policy.burst == 0)
+        return;
+    text_print(t, "  empty to full in ");
+    span_put(t, f->full);
+    text_print(t, f->policy.tick ? " at most\n" : "\n");
+    put_precision(t, f);
+    text_print(t, "  room for a debt of at least %d days", DEBT_DAYS);
+    if (f->debt > 0) {
+        text_print(t, ", ");
+        put_requests(t, f->debt);
+    }
+    text_print(t, "\n");
+}
+
 static void print_words(const struct facts *f)
 {
     struct text t = {0};
     policy_arg_put(&t, &f->policy);
     text_print(&t, "\n");
-    if (!f->bounded)
-        text_print(&t, "  every request, at any rate; nothing is recorded\n");
-    else if (f->policy.burst == 0)
-        text_print(&t, "  no request at all: the bucket holds no token\n");
-    else if (f->policy.form == WEIR_FORM_PACER)
-        put_pacer(&t, f);
-    else if (f->policy.tick != 0)
-        put_refill(&t, f);
+    if (is_bucket(f))
+        put_any_bucket(&t, f);
     else
-        put_bucket(&t, f);
-    if (f->accrues && f->policy.burst > 0) {
-        text_print(&t, "  empty to full in ");
-        span_put(&t, f->full);
-        text_print(&t, f->policy.tick ? " at most\n" : "\n");
-        put_precision(&t, f);
-        text_print(&t, "  room for a debt of at least %d days", DEBT_DAYS);
-        if (f->debt > 0) {
-            text_print(&t, ", ");
-            put_requests(&t, f->debt);
-        }
-        text_print(&t, "\n");
-    }
+        check_window_put_words(&t, &f->window);
     fputs(t.data, stdout);
     text_free(&t);
 }
@@ -226,14 +258,10 @@ static json_t *quotient(wide numerator, uint64_t denominator)
     return json_real((double)numerator / (double)denominator);
 }
 
-static void print_json(const struct facts *f)
+static void put_bucket_json(json_t *object, const struct facts *f)
 {
     const struct weir_policy *p = &f->policy;
     const struct weir_meter *m = &f->meter;
-    struct text canonical = {0};
-    json_t *object = json_object();
-    policy_arg_put(&canonical, p);
-    json_put(object, "policy", json_text(&canonical));
     json_put(object, "kind", json_string(f->kind));
     if (f->bounded) {
         json_put(object, "limit", json_count(p->limit));
@@ -250,50 +278,86 @@ static void print_json(const struct facts *f)
         json_put(object, "units_per_request", json_count(m->token));
         json_put(object, "debt_at_least", json_count(f->debt));
     }
+}
+
+static void print_json(const struct facts *f)
+{
+    struct text canonical = {0};
+    json_t *object = json_object();
+    policy_arg_put(&canonical, &f->policy);
+    json_put(object, "policy", json_text(&canonical));
+    if (is_bucket(f))
+        put_bucket_json(object, f);
+    else
+        check_window_put_json(object, &f->window);
     json_print(object);
 }
 
-/* The one argument that is no option, or NULL after a message; *help when help was asked for. */
-static const char *read_arguments(int argc, char **argv, bool *json, bool *help)
+/* The command line. */
+struct arguments {
+    const char *text;
+    bool json, help;
+    bool at_given;
+    struct log_time at;
+};
+
+static bool read_at(struct arguments *a, const char *value)
 {
-    const char *text = NULL;
+    const char *reason = value ? log_time_read(value, strlen(value), &a->at) : "it needs a value";
+    if (reason != NULL)
+        cli_error("--at %s: %s", value ? value : "", reason);
+    a->at_given = reason == NULL;
+    return a->at_given;
+}
+
+/* False after a message. */
+static bool read_arguments(int argc, char **argv, struct arguments *a)
+{
     bool options = true;
     for (int i = 1; i < argc; i++) {
         if (options && strcmp(argv[i], "--json") == 0) {
-            *json = true;
+            a->json = true;
         } else if (options && strcmp(argv[i], "--help") == 0) {
-            *help = true;
-            return NULL;
+            a->help = true;
+            return true;
+        } else if (options && strcmp(argv[i], "--at") == 0) {
+            i++;
+            if (!read_at(a, i < argc ? argv[i] : NULL))
+                return false;
+        } else if (options && strncmp(argv[i], "--at=", 5) == 0) {
+            if (!read_at(a, argv[i] + 5))
+                return false;
         } else if (options && strcmp(argv[i], "--") == 0) {
             options = false;
         } else if (options && argv[i][0] == '-') {
             cli_error("unknown option %s (see --help)", argv[i]);
-            return NULL;
-        } else if (text != NULL) {
+            return false;
+        } else if (a->text != NULL) {
             cli_error("one policy at a time, \"%s\" is one too many (quote a text with blanks)",
                       argv[i]);
-            return NULL;
+            return false;
         } else {
-            text = argv[i];
+            a->text = argv[i];
         }
     }
-    if (text == NULL)
+    if (a->text == NULL)
         cli_error("a policy is needed, such as \"10/min burst 20\"");
-    return text;
+    return a->text != NULL;
 }
 
 int cli_check(int argc, char **argv)
 {
-    bool json = false, help = false;
+    struct arguments arguments = {0};
     struct facts facts;
-    const char *text = read_arguments(argc, argv, &json, &help);
-    if (help) {
+    if (!read_arguments(argc, argv, &arguments))
+        return CLI_USAGE;
+    if (arguments.help) {
         fputs(usage, stdout);
         return cli_finish_output();
     }
-    if (text == NULL || !gather(text, &facts))
+    if (!gather(arguments.text, arguments.at_given ? &arguments.at : NULL, &facts))
         return CLI_USAGE;
-    if (json)
+    if (arguments.json)
         print_json(&facts);
     else
         print_words(&facts);

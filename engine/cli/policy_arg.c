@@ -12,6 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of windows, as weir_policy(3) has them. */
+#define PERIOD_MIN WEIR_MILLISECOND
+#define PERIOD_MAX (366 * WEIR_DAY)
+#define COUNT_MAX  ((UINT64_C(1) << 24) - 1)
+
 static void show_fault(const char *text, size_t at)
 {
     bool utf8 = utf8_locale();
@@ -37,6 +42,24 @@ static int try_policy(const struct weir_policy *policy)
     return id < 0 ? id : 0;
 }
 
+/* Why a policy cannot be kept, of one that was refused with -ERANGE. */
+static const char *out_of_range(const struct weir_policy *policy)
+{
+    bool fixed = policy->kind == WEIR_FIXED_WINDOW;
+    if (policy->kind == WEIR_TOKEN_BUCKET)
+        return "cannot be kept exactly: its burst and its time do not fit into one word together. "
+               "A smaller burst or a shorter period does";
+    if (policy->kind == WEIR_CONCURRENCY)
+        return "is more than can be counted: 281,474,976,710,656 permits";
+    if (policy->form != WEIR_FORM_CALENDAR &&
+        (policy->period < PERIOD_MIN || policy->period > PERIOD_MAX))
+        return "cannot be kept: the period of a window is 1 ms to 366 days";
+    if (fixed && policy->limit > COUNT_MAX)
+        return "is more than a window can count: 16,777,215";
+    return "cannot be kept exactly: its counts and 180 days of its windows do not fit into one "
+           "word together. A smaller limit or a longer period does";
+}
+
 bool policy_arg_read(const char *what, const char *text, struct weir_policy *out)
 {
     size_t at = 0;
@@ -51,14 +74,17 @@ bool policy_arg_read(const char *what, const char *text, struct weir_policy *out
         return false;
     }
     error = try_policy(out);
+    bool calendar = out->form == WEIR_FORM_CALENDAR && out->kind == WEIR_FIXED_WINDOW;
     if (error == 0)
         return true;
     struct text canonical = {0};
     policy_arg_put(&canonical, out);
     if (error == -ERANGE)
-        cli_error("%s\"%s\" cannot be kept exactly: its burst and its time do not fit into one "
-                  "word together. A smaller burst or a shorter period does",
-                  what, canonical.data);
+        cli_error("%s\"%s\" %s", what, canonical.data, out_of_range(out));
+    else if (calendar && (error == -EINVAL || error == -EIO))
+        cli_error("%s\"%s\": the system's file of that name holds no zone", what, canonical.data);
+    else if (error == -ENOENT)
+        cli_error("%s\"%s\": this system has no zone of that name", what, canonical.data);
     else
         cli_error("%s\"%s\": %s", what, canonical.data, weir_strerror(error));
     text_free(&canonical);

@@ -73,7 +73,17 @@ static bool read_number(const char *option, const char *text, uint64_t least, ui
 static bool add_limit(struct replay_options *o, const char *text)
 {
     o->policies = cli_resize(o->policies, o->limits + 1, sizeof *o->policies);
-    return policy_arg_read("--limit: ", text, &o->policies[o->limits]) && ++o->limits;
+    struct weir_policy *policy = &o->policies[o->limits];
+    if (!policy_arg_read("--limit: ", text, policy))
+        return false;
+    if (policy->kind == WEIR_CONCURRENCY) {
+        cli_error("--limit: \"%s\" cannot be replayed: a log says when requests came, not when "
+                  "they gave their permits back",
+                  text);
+        return false;
+    }
+    o->limits++;
+    return true;
 }
 
 static bool take_option(struct replay_options *o, struct given *given, int code, const char *value)

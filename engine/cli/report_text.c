@@ -155,7 +155,7 @@ static void print_notes(const struct report *r)
         put_noun(&line, overflow, "request", "requests");
         text_print(&line,
                    " under %s had no place for their key in the table: such keys share one "
-                   "bucket, so that more was denied than with a bucket each.%s\n",
+                   "bucket or window, so that more was denied than with one each.%s\n",
                    r->items[i].policy.data, r->stream ? " --max-keys makes room." : "");
     }
     if (r->uncounted > 0) {

@@ -28,6 +28,23 @@ static int add_limits(struct shard *shard, const struct weir_policy *policies)
     return 0;
 }
 
+/* Windows of unix time are those of the log's own times. */
+static weir_ns log_is_the_clock(void *context, weir_ns now)
+{
+    (void)context;
+    return now;
+}
+
+/*
+ * Gives every limit the origin that the first instant gives it, whoever comes first here: where a
+ * window begins is rounded to grains from it, and must not depend on how keys are dealt to shards.
+ */
+static void set_origins(struct shard *shard, weir_ns start)
+{
+    for (size_t i = 0; i < shard->limits; i++)
+        (void)!weir_allow(shard->engine, shard->ids[i], (weir_key){1, 1}, 0, start);
+}
+
 /* A table refuses new keys when it is 63/64 full, at the earliest. */
 static size_t places_for(size_t keys)
 {
@@ -44,6 +61,7 @@ int shard_open(struct shard *shard, const struct weir_policy *policies, size_t l
         .size = sizeof options,
         .max_keys = places_for((keys_max ? keys_max : 1) * limits),
         .max_limits = (unsigned)limits,
+        .wall_clock = log_is_the_clock,
         .secret = replay_secret(),
     };
     int error = weir_open(&shard->engine, &options);
@@ -56,7 +74,9 @@ int shard_open(struct shard *shard, const struct weir_policy *policies, size_t l
     timeline_init(&shard->timeline, limits);
     timeline_start(&shard->timeline, start);
     error = add_limits(shard, policies);
-    if (error != 0)
+    if (error == 0)
+        set_origins(shard, (weir_ns)start);
+    else
         shard_close(shard);
     return error;
 }

@@ -3,14 +3,24 @@
 
 A bucket of a key starts full. Tokens accrue at limit/period up to the burst; a request takes one
 whole token or nothing. Time never runs backwards for a bucket. A pacer is a bucket of slack + 1.
-A refill bucket sees the last multiple of its tick instead of the time. Requests of a file are
-taken in time order, those of one instant in the order of their lines; those of a stream as they
-come, on the running maximum of the times.
+A refill bucket sees the last multiple of its tick instead of the time.
+
+A fixed window admits its limit from a key's first request on until the period has passed; an
+aligned one within each multiple of the period on unix time plus its offset; a calendar one within
+each day, week or month that the zone's clocks show. A sliding window admits a request if those of
+the current multiple of the period, and of those of the one before as large a share as lies within
+the last period, leave room for one. (Windows from the first request are kept to a grain in the
+engine, which these rules do not know: times and periods have to be multiples of 512 ns, and limits
+below 128, to compare them.)
+
+Requests of a file are taken in time order, those of one instant in the order of their lines; those
+of a stream as they come, on the running maximum of the times.
 """
 
 import datetime
 import ipaddress
 import re
+import zoneinfo
 from fractions import Fraction
 
 NS = 10**9
@@ -21,7 +31,7 @@ COMBINED = re.compile(rb'(\S+) (\S+) (.+?) \[([^\]"]+)\]')
 CLF_TIME = "%d/%b/%Y:%H:%M:%S %z"
 
 
-class Policy:
+class BucketPolicy:
     """`N/SPAN`, then `burst B`, `pace [slack B]` or `refill SPAN [burst B]`."""
 
     def __init__(self, text):
@@ -46,6 +56,9 @@ class Policy:
             else:
                 raise ValueError(text)
         self.rate = Fraction(self.limit, self.period)
+
+    def new_key(self):
+        return Bucket(self)
 
 
 def span_ns(text):
@@ -72,6 +85,108 @@ class Bucket:
             return False
         self.balance -= 1
         return True
+
+
+class FixedWindow:
+    """`N/SPAN window`."""
+
+    def __init__(self, limit, period):
+        self.limit = limit
+        self.period = period
+        self.start = None
+        self.count = 0
+
+    def admit(self, now):
+        if self.start is None or now >= self.start + self.period:
+            self.start, self.count = now, 0
+        if self.count >= self.limit:
+            return False
+        self.count += 1
+        return True
+
+
+class NumberedWindow:
+    """`N/SPAN aligned [OFFSET]` and `N/UNIT zone NAME`: number_of tells which window it is."""
+
+    def __init__(self, limit, number_of):
+        self.limit = limit
+        self.number_of = number_of
+        self.number = None
+        self.count = 0
+
+    def admit(self, now):
+        number = self.number_of(now)
+        if number != self.number:
+            self.number, self.count = number, 0
+        if self.count >= self.limit:
+            return False
+        self.count += 1
+        return True
+
+
+class SlidingWindow:
+    """`N/SPAN sliding`."""
+
+    def __init__(self, limit, period):
+        self.limit = limit
+        self.period = period
+        self.counts = {}
+
+    def admit(self, now):
+        number, into = divmod(now, self.period)
+        share = Fraction(self.period - into, self.period)
+        estimate = self.counts.get(number - 1, 0) * share + self.counts.get(number, 0)
+        if estimate + 1 > self.limit:
+            return False
+        self.counts[number] = self.counts.get(number, 0) + 1
+        return True
+
+
+def aligned_number(period, offset):
+    return lambda now: (now + offset) // period
+
+
+def calendar_number(unit, zone):
+    def number(now):
+        date = datetime.datetime.fromtimestamp(now // NS, zone).date()
+        if unit == "day":
+            return date.toordinal()
+        if unit == "week":  # day 1, in the year 1, was a Monday
+            return (date.toordinal() - 1) // 7
+        return date.year * 12 + date.month
+    return number
+
+
+def offset_ns(text):
+    """Of Z, +HH:MM or +HH:MM:SS."""
+    if text == "Z":
+        return 0
+    parts = [int(part) for part in text[1:].split(":")] + [0]
+    seconds = parts[0] * 3600 + parts[1] * 60 + parts[2]
+    return (-seconds if text[0] == "-" else seconds) * NS
+
+
+class WindowPolicy:
+    """What makes the window of a new key."""
+
+    def __init__(self, text):
+        words = text.split()
+        count, span = words[0].split("/")
+        limit, kind, more = int(count), words[1], words[2:]
+        if kind == "zone":
+            number_of = calendar_number(span, zoneinfo.ZoneInfo(more[0]))
+            self.new_key = lambda: NumberedWindow(limit, number_of)
+        elif kind == "aligned":
+            number_of = aligned_number(span_ns(span), offset_ns(more[0] if more else "Z"))
+            self.new_key = lambda: NumberedWindow(limit, number_of)
+        else:
+            window = {"window": FixedWindow, "sliding": SlidingWindow}[kind]
+            self.new_key = lambda: window(limit, span_ns(span))
+
+
+def policy_of(text):
+    window = set(text.split()) & {"window", "aligned", "zone", "sliding"}
+    return WindowPolicy(text) if window else BucketPolicy(text)
 
 
 class Event:
@@ -150,13 +265,13 @@ def behind_the_maximum(events):
 
 def replay(events, text, top):
     """What one policy does to events that are in order: the numbers of one entry of `limits`."""
-    policy = Policy(text)
-    buckets, counts, first = {}, {}, None
+    policy = policy_of(text)
+    keys, counts, first = {}, {}, None
     for event in events:
-        bucket = buckets.setdefault(event.key, None) or Bucket(policy)
-        buckets[event.key] = bucket
+        if event.key not in keys:
+            keys[event.key] = policy.new_key()
         count = counts.setdefault(event.key, [0, 0])
-        if bucket.admit(event.ns):
+        if keys[event.key].admit(event.ns):
             count[0] += 1
             continue
         count[1] += 1

@@ -4,6 +4,7 @@
 usage: test_command.py WEIR MAKE_SAMPLE
 """
 
+import datetime
 import fcntl
 import gzip
 import json
@@ -51,6 +52,8 @@ def wrong_usage():
                  "--max-keys", "4294967294", "-")
     expect_error(2, "a policy is needed", "check")
     expect_error(2, "unknown option --jason", "check", "--jason", "1/s")
+    expect_error(2, "--at : it needs a value", "check", "1/s", "--at")
+    expect_error(2, "--at noon: ", "check", "1/s", "--at=noon")
     expect_error(2, 'one policy at a time, "burst"', "check", "1/s", "burst", "5")
     equal(weir().returncode, 2, "no command")
 
@@ -85,11 +88,17 @@ def policies_that_do_not_parse_show_the_place():
     log = path_of("good.log", GOOD)
     for command in (["replay", log, "--limit"], ["check"]):
         for text, at, expected in [
-                ("10/mix", 3, "a unit of time: ns us ms s min h day"),
+                ("10/mix", 3, "a unit of time: ns us ms s min h day, or week or month before "
+                              "zone NAME"),
                 ("10/min burst", 12, "a whole count"),
-                ("", 0, "a whole count, as in 10/min, or unlimited"),
+                ("", 0, "a whole count, as in 10/min, or concurrency N or unlimited"),
                 ("10", 2, "a slash and a span, as in 10/min"),
-                ("10/s bust 5", 5, "the end, or burst N, pace, refill SPAN"),
+                ("10/s bust 5", 5, "the end, or burst N, pace, refill SPAN, window, aligned, "
+                                   "sliding"),
+                ("5/week", 6, "zone NAME, as in zone UTC"),
+                ("5/day aligned +8", 16, "an offset of hours and minutes, as in \\+08:00"),
+                ("5/day zone America/Port au Prince", 24, "the end"),
+                ("concurrency lots", 12, "a whole count, or unlimited"),
                 ("10/s\tburst\tx", 11, "a whole count")]:
             error = expect_error(2, f"not a policy; expected at the caret: {expected}\n",
                                  *command, text, lines=3)
@@ -100,6 +109,24 @@ def policies_that_do_not_parse_show_the_place():
         expect_error(2, "a number is too large", *command, "99999999999999999999/s", lines=3)
         expect_error(2, '"10/s burst 18446744073709551614" cannot be kept exactly', *command,
                      "10/s burst 18446744073709551614")
+
+
+@test
+def policies_that_cannot_be_kept_say_why():
+    log = path_of("good.log", GOOD)
+    for command in (["replay", log, "--limit"], ["check"]):
+        for text, why in [
+                ("10/999us window", "cannot be kept: the period of a window is 1 ms to 366 days"),
+                ("10/367day sliding", "cannot be kept: the period of a window is 1 ms to 366 days"),
+                ("16777216/min window", "is more than a window can count: 16,777,215"),
+                ("16777216/day zone UTC", "is more than a window can count: 16,777,215"),
+                ("1000000/s sliding", "cannot be kept exactly: its counts and 180 days"),
+                ("concurrency 281474976710657",
+                 "is more than can be counted: 281,474,976,710,656 permits"),
+                ("5/day zone Nowhere/Else", ": this system has no zone of that name")]:
+            expect_error(2, f'"{text}":? {re.escape(why.lstrip(": "))}', *command, text)
+    expect_error(2, '--limit: "concurrency 5" cannot be replayed: a log says when requests came, '
+                    "not when they gave", "replay", "--limit", "concurrency 5", log)
 
 
 @test
@@ -373,6 +400,139 @@ def check_in_words():
         equal(lines[:len(wanted)], wanted, text)
     rounded = weir("check", "17/min").stdout.decode()
     assert "kept to less than one unit early or late, never adding up: a unit is " in rounded
+
+
+WINDOWS_IN_WORDS = {
+    "600/min window": [
+        "at most 600 requests from a key's first one until 1 min has passed",
+        "the next request after that begins the next window",
+        "up to 1,199 requests within 1 min, around the end of a window",
+        None],
+    "1/min window": [
+        "at most 1 request from a key's first one until 1 min has passed",
+        "the next request after that begins the next window",
+        "kept exactly"],
+    "0/min window": ["no request at all: the limit is 0"],
+    "100/10s sliding": [
+        "at most 100 requests within 10 s by an estimate: those in this window of 10 s, and of "
+        "those in the one",
+        "before as large a share as lies within the last 10 s",
+        "windows begin at multiples of 10 s of the clock",
+        "up to 199 requests within 10 s, if many of them came late in their window",
+        "kept exactly"],
+    "600/min aligned": [
+        "at most 600 requests in each window of 1 min",
+        "windows begin at multiples of 1 min since 1970 began in UTC",
+        "up to 1,200 requests within 1 min, around the end of a window",
+        "the window of 2026-03-29T03:30:05.25+02:00: 2026-03-29T01:30:00Z to 2026-03-29T01:31:00Z, "
+        "1 min", "kept exactly"],
+    "5/day aligned +08:00": [
+        "at most 5 requests in each window of 1 d",
+        "windows begin at multiples of 1 d since 1970 began in UTC+08:00",
+        "up to 10 requests within 1 d, around the end of a window",
+        "the window of 2026-03-29T03:30:05.25+02:00: 2026-03-29T00:00:00+08:00 to "
+        "2026-03-30T00:00:00+08:00, 1 d", "kept exactly"],
+    "3/4.5s aligned -00:00:01": [
+        "at most 3 requests in each window of 4.5 s",
+        "windows begin at multiples of 4.5 s since 1970 began in UTC-00:00:01",
+        "up to 6 requests within 4.5 s, around the end of a window",
+        "the window of 2026-03-29T03:30:05.25+02:00: 2026-03-29T01:30:01Z to "
+        "2026-03-29T01:30:05.5Z, 4.5 s", "kept exactly"],
+    "concurrency 64": ["at most 64 permits in use at a time",
+                       "each until it is given back, however long that takes"],
+    "concurrency 1": ["at most 1 permit in use at a time",
+                      "each until it is given back, however long that takes"],
+    "concurrency 0": ["no permit at all: the limit is 0"],
+    "concurrency unlimited": ["any number of permits in use at a time; they are counted"],
+}
+CHANGE = "one in which clocks are changed is longer or shorter by that much"
+CALENDARS_IN_WORDS = {
+    "5/day zone Europe/Paris": [
+        "at most 5 requests on each day of Europe/Paris", CHANGE,
+        "up to 10 requests within less than a day, around the end of a window",
+        "the window of 2026-03-29T03:30:05.25+02:00: 2026-03-29T00:00:00+01:00 to "
+        "2026-03-30T00:00:00+02:00, 23 h", "kept exactly"],
+    "5/day zone Asia/Kuala_Lumpur": [
+        "at most 5 requests on each day of Asia/Kuala_Lumpur", CHANGE,
+        "up to 10 requests within less than a day, around the end of a window",
+        "the window of 2026-03-29T03:30:05.25+02:00: 2026-03-29T00:00:00+08:00 to "
+        "2026-03-30T00:00:00+08:00, 1 d", "kept exactly"],
+    "1/week zone UTC": [
+        "at most 1 request in each week, which begins on Monday, of UTC",
+        "up to 2 requests within less than a week, around the end of a window",
+        "the window of 2026-03-29T03:30:05.25+02:00: 2026-03-23T00:00:00Z to "
+        "2026-03-30T00:00:00Z, 7 d", "kept exactly"],
+    "5/month zone local": [
+        "at most 5 requests in each month of the local zone (TZ, else /etc/localtime)", CHANGE,
+        "up to 10 requests within less than a month, around the end of a window",
+        "the window of 2026-03-29T03:30:05.25+02:00: 2026-03-01T00:00:00-05:00 to "
+        "2026-04-01T00:00:00-04:00, 30 d 23 h", "kept exactly"],
+}
+THEN = ("--at", "2026-03-29T03:30:05.25+02:00")
+
+
+def check_words(cases, env=None):
+    for text, wanted in cases.items():
+        done = weir("check", *THEN, text, env=env)
+        equal((done.returncode, done.stderr), (0, b""), text)
+        lines = [line.strip() for line in done.stdout.decode().splitlines()]
+        rounded = "a window's beginning is rounded up by less than "
+        lines = [None if line.startswith(rounded) else line for line in lines]
+        equal(lines, [text.replace("4.5s", "4500ms"), *wanted], text)
+
+
+@test
+def check_windows_in_words():
+    check_words(WINDOWS_IN_WORDS)
+    text = weir("check", "100/min window").stdout.decode()
+    assert "rounded up by less than 32 ns, so that it never ends early" in text, text
+
+
+@test
+def check_calendars_in_words():
+    if weir("check", "5/day zone Asia/Kuala_Lumpur").returncode != 0:
+        raise Skip("this system has no zones")
+    check_words(CALENDARS_IN_WORDS, {"TZ": "America/New_York"})
+
+
+@test
+def check_shows_the_window_of_now():
+    for text in ("1/min aligned", "1/day zone UTC"):
+        before = time.time()
+        report = json.loads(weir("check", "--json", text).stdout)
+        first, last = (datetime.datetime.fromisoformat(report[name].replace("Z", "+00:00"))
+                       for name in ("window_from", "window_to"))
+        length = 60 if "min" in text else 86400
+        equal((last - first).total_seconds(), length, text)
+        assert before < last.timestamp() and first.timestamp() <= time.time(), (text, report)
+        words = weir("check", text).stdout.decode()
+        assert "\n  the window of now: 2" in words, words
+
+
+@test
+def check_windows_in_json():
+    minute = {"limit": 600, "period_ns": 60 * model.NS}
+    expected = {
+        "600/min window": {"kind": "fixed window", **minute, "most_in_one_period": 1199},
+        "600/min sliding": {"kind": "sliding window", **minute, "most_in_one_period": 1199},
+        "600/min aligned -03:30": {
+            "kind": "aligned window", **minute, "utc_offset_s": -12600, "most_in_one_period": 1200,
+            "window_from": "2026-03-28T22:00:00-03:30", "window_to": "2026-03-28T22:01:00-03:30"},
+        "3/week zone UTC": {
+            "kind": "calendar window", "limit": 3, "calendar": "week", "zone": "UTC",
+            "most_in_one_period": 6, "window_from": "2026-03-23T00:00:00Z",
+            "window_to": "2026-03-30T00:00:00Z"},
+        "0/s sliding": {"kind": "sliding window", "limit": 0, "period_ns": model.NS,
+                        "most_in_one_period": 0},
+        "concurrency 64": {"kind": "concurrency", "limit": 64},
+        "concurrency unlimited": {"kind": "concurrency"},
+    }
+    for text, wanted in expected.items():
+        report = json.loads(weir("check", "--json", "--at=2026-03-29T01:30:00Z", text).stdout)
+        grain = report.pop("grain_ns", None)
+        equal(grain is not None and grain & (grain - 1) == 0, text == "600/min window",
+              f"grain of {text}")
+        equal(report, {"policy": text, **wanted}, text)
 
 
 @test

@@ -16,6 +16,7 @@ import random
 import re
 import subprocess
 import sys
+import zoneinfo
 
 import replay_model as model
 from command import (GOOD, POLICIES, Skip, TOP, WEIR, equal, expect_error, folder, limits, main,
@@ -25,6 +26,12 @@ from command import (GOOD, POLICIES, Skip, TOP, WEIR, equal, expect_error, folde
 # every rounding far below 1 ns, these equal the exact ones as well
 MORE_POLICIES = ["2/s pace", "1/s pace slack 3", "30/min refill 10s", "7/min refill 13s burst 9",
                  "17/min", "1000/day burst 12", "3/7.5s burst 2", "0/s burst 5"]
+# midnight in these zones lies within the sample's hours
+WINDOWS = ["10/min window", "100/h window", "3/7.5s window", "0/s window", "10/min aligned",
+           "300/h aligned +05:45", "60/30min aligned -00:10:30", "200/day aligned -09:00",
+           "10/min sliding", "5/7.5s sliding", "100/h sliding", "1/s sliding"]
+CALENDARS = ["50/day zone America/Denver", "50/day zone Pacific/Auckland", "50/day zone UTC",
+             "300/week zone Europe/Berlin", "300/month zone Asia/Kuala_Lumpur"]
 FIELDS = ["allowed", "denied", "keys", "keys_denied", "first_denied", "overflow", "top"]
 
 
@@ -111,6 +118,47 @@ def stream_equals_the_model_on_the_running_maximum():
     check_against_model(report, events, bad, policies, model.on_running_maximum)
 
 
+@test
+def sample_equals_the_model_under_windows():
+    events, bad = model.read_combined(sample_data)
+    path = path_of("sample.log", sample_data)
+    check_against_model(replay(path, WINDOWS), events, bad, WINDOWS, model.in_time_order)
+    check_against_model(replay("-", WINDOWS, data=sample_data), events, bad, WINDOWS,
+                        model.on_running_maximum)
+
+
+def need_zones(names):
+    for name in names:
+        try:
+            zoneinfo.ZoneInfo(name)
+        except zoneinfo.ZoneInfoNotFoundError as reason:
+            raise Skip(f"{reason}") from reason
+
+
+@test
+def sample_equals_the_model_under_calendars():
+    need_zones(text.split()[-1] for text in CALENDARS)
+    events, bad = model.read_combined(sample_data)
+    path = path_of("sample.log", sample_data)
+    report = replay(path, CALENDARS)
+    check_against_model(report, events, bad, CALENDARS, model.in_time_order)
+    denied = [limit["denied"] for limit in report["limits"]]
+    assert len(set(denied[:3])) == 3, f"the zones make no difference: {denied}"
+    check_against_model(replay("-", CALENDARS, data=sample_data), events, bad, CALENDARS,
+                        model.on_running_maximum)
+
+
+@test
+def the_local_zone_is_the_one_that_is_set():
+    need_zones(["America/Denver"])
+    path = path_of("sample.log", sample_data)
+    expected = replay(path, ["200/day zone America/Denver"])["limits"][0]
+    done = weir("replay", "--json", "--top=50", "--limit=200/day zone local", path,
+                env={"TZ": "America/Denver"})
+    found = json.loads(done.stdout)["limits"][0]
+    equal(found, dict(expected, policy="200/day zone local"), "TZ=America/Denver")
+
+
 if os.environ.get("WEIR_LOG"):
 
     @test
@@ -123,6 +171,8 @@ if os.environ.get("WEIR_LOG"):
                             model.in_time_order)
         check_against_model(replay("-", POLICIES, data=data), events, bad, POLICIES,
                             model.on_running_maximum)
+        check_against_model(replay(os.environ["WEIR_LOG"], WINDOWS), events, bad, WINDOWS,
+                            model.in_time_order)
 
 
 @test
@@ -146,6 +196,61 @@ def random_times_equal_the_model():
         check_against_model(report, events, 0, policies, model.in_time_order)
 
 
+def as_json_lines(events):
+    return "".join('{"ts":%d.%09d,"ip":"%s"}\n' % (*divmod(event.ns, model.NS), event.key)
+                   for event in events).encode()
+
+
+@test
+def random_times_equal_the_model_under_windows():
+    """Nanosecond times close to the edges of aligned and sliding windows, and times of whole
+    grains close to the ends of windows from the first request."""
+    source = random.Random(8)
+    zone = datetime.timedelta(0)
+    for seed in range(20):
+        for grain, policies in (
+                (1, ["10/s aligned", "3/s aligned -00:00:01", "8/3ms aligned +24:00",
+                     "10/s sliding", "3/s sliding", "1/6s sliding", "8/3ms sliding",
+                     "7/1000000007ns sliding"]),
+                (512, ["10/s window", "3/512ms window", "8/2048us window", "1/6s window"])):
+            edge = source.choice([3 * 10**6, 10**9, 6 * 10**9, 2048 * 1000, 512 * 10**6])
+            at, events = 1_700_000_000 * model.NS, []
+            for _ in range(400):
+                at += source.choice([0, 1, edge - 1, edge, edge + 1, edge // 7, edge - at % edge,
+                                     2 * edge, 9 * edge])
+                at -= at % grain
+                late = source.choice([0, 0, 0, edge, 5 * edge])
+                events.append(model.Event(at - late, zone, "198.18.0.%d" % source.randint(1, 4)))
+            data = as_json_lines(events)
+            report = replay("-", policies, data=data)
+            check_against_model(report, events, 0, policies, model.on_running_maximum)
+            report = replay(path_of("random%d.json" % seed, data), policies)
+            check_against_model(report, events, 0, policies, model.in_time_order)
+
+
+@test
+def random_days_equal_the_model_under_calendars():
+    """Around midnights, the changes of clocks included, of zones of many kinds."""
+    zones = ["America/New_York", "Europe/London", "Asia/Kuala_Lumpur", "Asia/Kathmandu",
+             "Australia/Lord_Howe", "Pacific/Auckland", "Africa/Casablanca", "America/Sao_Paulo",
+             "Pacific/Apia", "UTC"]
+    need_zones(zones)
+    source = random.Random(9)
+    for name in zones:
+        zone = zoneinfo.ZoneInfo(name)
+        policies = [f"4/{unit} zone {name}" for unit in ("day", "week", "month")]
+        date, instants = datetime.datetime(2011, 1, 1), []
+        while date.year < 2045:
+            midnight = int(date.replace(tzinfo=zone).timestamp()) * model.NS
+            instants += [midnight + near for near in (-1, 0, 1)]
+            instants.append(midnight + source.randint(1, 86400 * model.NS))
+            date += datetime.timedelta(days=source.choice([1, 1, 1, 2, 29]))
+        events = [model.Event(ns, datetime.timedelta(0), "key %d" % (i % 2))
+                  for i, ns in enumerate(sorted(instants))]
+        report = replay(path_of("days.json", as_json_lines(events)), policies)
+        check_against_model(report, events, 0, policies, model.in_time_order)
+
+
 @test
 def centuries_equal_the_model():
     """From 1970 to 2262, through every new origin that the limits need on the way."""
@@ -161,6 +266,12 @@ def centuries_equal_the_model():
     check_against_model(replay("-", policies, data=data), events, 0, policies,
                         model.on_running_maximum)
     check_against_model(replay(path_of("centuries.json", data), policies), events, 0, policies,
+                        model.in_time_order)
+    windows = ["2/s window", "3/day window", "2/s aligned", "3/day aligned +08:00", "2/s sliding",
+               "3/day sliding", "3/366day aligned"]
+    check_against_model(replay("-", windows, data=data), events, 0, windows,
+                        model.on_running_maximum)
+    check_against_model(replay(path_of("centuries.json", data), windows), events, 0, windows,
                         model.in_time_order)
 
 
@@ -219,12 +330,28 @@ def stream_of_a_sorted_log_equals_the_file():
 @test
 def threads_change_no_number():
     path = path_of("sample.log", sample_data)
-    policies = POLICIES + MORE_POLICIES
+    policies = POLICIES + MORE_POLICIES + WINDOWS
     expected = numbers(replay(path, policies))
     for threads in ("2", "3", "16"):
         equal(numbers(replay(path, policies, "--threads", threads)), expected, threads)
     one = path_of("one.log", lines_of(sample_data)[0])
     equal(numbers(replay(one, POLICIES, "--threads=8")), numbers(replay(one, POLICIES)), "one")
+
+
+@test
+def threads_round_the_start_of_windows_alike():
+    """Where a window of so large a limit begins is rounded up by as much as some requests are
+    apart here, but on the same grid for every share of the keys."""
+    source = random.Random(12)
+    at, events = 1_700_000_000 * model.NS, []
+    for _ in range(100000):
+        at += source.randint(0, 700)
+        events.append(model.Event(at, datetime.timedelta(0), "key %d" % source.randint(1, 3)))
+    path = path_of("grains.json", as_json_lines(events))
+    policies = ["1000/2ms window", "4000/5ms window", "5000/8ms window"]
+    expected = numbers(replay(path, policies))
+    for threads in ("2", "7"):
+        equal(numbers(replay(path, policies, "--threads", threads)), expected, threads)
 
 
 @test

@@ -14,13 +14,21 @@
 
 #include <cmocka.h>
 
-#define FIRST   "a whole count, as in 10/min, or unlimited"
+#define FIRST   "a whole count, as in 10/min, or concurrency N or unlimited"
 #define COUNT   "a whole count"
 #define WHOLE   "a whole count, as in 1/2s for 0.5/s"
 #define SLASH   "a slash and a span, as in 10/min"
 #define UNIT    "a unit of time: ns us ms s min h day"
+#define PERIOD  UNIT ", or week or month before zone NAME"
 #define SPAN    "a span of whole nanoseconds, at least 1"
-#define TAIL    "the end, or burst N, pace, refill SPAN"
+#define TAIL    "the end, or burst N, pace, refill SPAN, window, aligned, sliding"
+#define DAILY   TAIL ", zone NAME"
+#define ZONED   "zone NAME, as in zone UTC"
+#define OFFSET  "the end, or an offset from UTC, as in +08:00"
+#define HOURS   "an offset of hours and minutes, as in +08:00"
+#define NAME    "the name of a zone, as in Europe/Paris, UTC or local"
+#define BYTES   "a zone's name, of letters, digits and _ + - . / (no / in front, no ..)"
+#define PERMITS "a whole count, or unlimited"
 #define PACED   "the end, or slack N"
 #define REFILLS "the end, or burst N"
 #define END     "the end"
@@ -43,16 +51,16 @@ static void at_every_place(void **state)
         {"10 per s", 3, SLASH},
         {"0.5/s", 1, WHOLE},
         {"10.", 2, WHOLE},
-        {"10/", 3, UNIT},
-        {"10/sec", 3, UNIT},
-        {"10/m", 3, UNIT},
-        {"10/hour", 3, UNIT},
-        {"1/year", 2, UNIT},
-        {"10/mix", 3, UNIT},
+        {"10/", 3, PERIOD},
+        {"10/sec", 3, PERIOD},
+        {"10/m", 3, PERIOD},
+        {"10/hour", 3, PERIOD},
+        {"1/year", 2, PERIOD},
+        {"10/mix", 3, PERIOD},
         {"10/5", 4, UNIT},
         {"10/5 burst 3", 5, UNIT},
         {"10 / 1.5.5s", 8, UNIT},
-        {"10//s", 3, UNIT},
+        {"10//s", 3, PERIOD},
         {"10/.5s", 3, "a digit before the point, as in 0.5s"},
         {"10/0.s", 5, "decimals, as in 0.5s"},
         {"10/0.00000000000000001s", 5, "no more than 16 decimals"},
@@ -79,6 +87,42 @@ static void at_every_place(void **state)
         {"10/s refill 2s burst x", 21, COUNT},
         {"10/s refill 2s burst 5 x", 23, END},
         {"unlimited 5", 10, END},
+        {"10/day x", 7, DAILY},
+        {"10/1day zone UTC", 8, TAIL},
+        {"10/24h zone UTC", 7, TAIL},
+        {"10/week", 7, ZONED},
+        {"10/month window", 9, ZONED},
+        {"10/weeks zone UTC", 3, PERIOD},
+        {"10/2week zone UTC", 4, UNIT},
+        {"10/s refill week", 12, UNIT},
+        {"10/s window 5", 12, END},
+        {"10/day sliding zone UTC", 15, END},
+        {"10/s aligned UTC", 13, OFFSET},
+        {"10/s aligned 08:00", 13, OFFSET},
+        {"10/s aligned +24:01", 13, "an offset from -24:00 to +24:00"},
+        {"10/s aligned +", 14, HOURS},
+        {"10/s aligned +8", 15, HOURS},
+        {"10/s aligned +0800", 16, HOURS},
+        {"10/s aligned +08:60", 17, HOURS},
+        {"10/s aligned +08:00:", 20, HOURS},
+        {"10/s aligned +08:00 x", 20, END},
+        {"10/s aligned +08:00:00:", 22, END},
+        {"10/s aligned Z Z", 15, END},
+        {"10/day zone", 11, NAME},
+        {"10/day zone ", 12, NAME},
+        {"10/day zone /UTC", 12, BYTES},
+        {"10/day zone ../UTC", 12, BYTES},
+        {"10/day zone burst/..", 18, BYTES},
+        {"10/day zone UTC!", 15, BYTES},
+        {"10/day zone UTC burst 5", 16, END},
+        {"10/day zone America/Port au Prince", 25, END},
+        {"1/week zone AAAAAAAAAABBBBBBBBBBCCCCCCCCCCDDDDDDDDDDEEEEEEEE", 59,
+         "a zone's name of at most 47 bytes"},
+        {"concurrency", 11, PERMITS},
+        {"concurrency x", 12, PERMITS},
+        {"concurrency 6.5", 13, END},
+        {"concurrency 64/s", 14, END},
+        {"concurrency unlimited 5", 22, END},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct weir_policy policy;
@@ -96,9 +140,22 @@ static void what_is_expected_helps(void **state)
     (void)state;
     static const struct {
         const char *expected, *behind;
-    } cures[] = {{FIRST, "10/min"},     {COUNT, "7"},  {WHOLE, "/2s"}, {SLASH, "/min"},
-                 {UNIT, "h"},           {SPAN, "1ns"}, {TAIL, "pace"}, {PACED, "slack 3"},
-                 {REFILLS, "burst 40"}, {END, ""}};
+    } cures[] = {{FIRST, "10/min"},
+                 {COUNT, "7"},
+                 {WHOLE, "/2s"},
+                 {SLASH, "/min"},
+                 {UNIT, "h"},
+                 {SPAN, "1ns"},
+                 {TAIL, "pace"},
+                 {PACED, "slack 3"},
+                 {REFILLS, "burst 40"},
+                 {END, ""},
+                 {PERIOD, "month zone UTC"},
+                 {DAILY, "zone local"},
+                 {ZONED, " zone UTC"},
+                 {OFFSET, "+08:00"},
+                 {NAME, " UTC"},
+                 {PERMITS, " unlimited"}};
     static const char *const texts[] = {"",
                                         "10",
                                         "10/",
@@ -112,7 +169,16 @@ static void what_is_expected_helps(void **state)
                                         "10/s refill 0s",
                                         "10/s refill 2s pace",
                                         "unlimited 5",
-                                        "0.5/s"};
+                                        "0.5/s",
+                                        "10/day x",
+                                        "10/week",
+                                        "10/s window 5",
+                                        "10/s aligned x",
+                                        "10/s aligned Z x",
+                                        "10/day zone",
+                                        "10/day zone UTC x",
+                                        "concurrency",
+                                        "concurrency 64/s"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct weir_policy policy;
         char text[64];

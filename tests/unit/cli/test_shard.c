@@ -85,12 +85,36 @@ static void counts_of_two_shards_add_up(void **state)
     keymap_close(keys);
 }
 
+/* Windows of unix time end where the log's own times say, whatever the present is. */
+static void the_log_is_the_clock(void **state)
+{
+    (void)state;
+    struct weir_policy policies[2] = {weir_aligned_window(1, WEIR_HOUR, 0),
+                                      weir_calendar_window(1, WEIR_CALENDAR_DAY, "UTC")};
+    static const struct {
+        int64_t minute; /* of 2001-09-09, from 01:00 on */
+        uint64_t hours, days;
+    } steps[] = {{0, 1, 1}, {59, 1, 1}, {60, 2, 1}, {22 * 60 + 59, 3, 1}, {23 * 60, 4, 2}};
+    const int64_t start = INT64_C(999997200) * (int64_t)WEIR_SECOND;
+    struct shard shard;
+    weir_key key = {1, 2};
+    assert_int_equal(shard_open(&shard, policies, 2, 1, start), 0);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        struct log_time now = {start + steps[i].minute * (int64_t)WEIR_MINUTE, 0};
+        shard_decide(&shard, key, NULL, &now, i);
+        assert_int_equal(shard.tallies[0].allowed, steps[i].hours);
+        assert_int_equal(shard.tallies[1].allowed, steps[i].days);
+    }
+    shard_close(&shard);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shard_that_does_not_open_is_empty),
         cmocka_unit_test(closing_twice_is_closing_once),
         cmocka_unit_test(counts_of_two_shards_add_up),
+        cmocka_unit_test(the_log_is_the_clock),
     };
     return cmocka_run_group_tests_name("shards", tests, NULL, NULL);
 }
