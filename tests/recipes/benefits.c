@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Three benefits a day for each user, on the days of Kuala Lumpur.
+ *
+ * The day ends at midnight there, wherever the server is and whatever zone it has. A refusal says
+ * how long that is away.
+ */
+#include <weir/weir.h>
+
+#include <errno.h>
+#include <stdio.h>
+
+/* Here `now` is unix time. A server leaves wall_clock NULL and passes weir_now(). */
+static weir_ns unix_time(void *context, weir_ns now)
+{
+    (void)context;
+    return now;
+}
+
+int main(void)
+{
+    struct weir_options options = {.wall_clock = unix_time};
+    struct weir *w;
+    if (weir_open(&w, &options) != 0)
+        return 1;
+
+    const weir_ns now = 1772380740 * WEIR_SECOND; /* 23:59 there, 15:59 in UTC */
+    struct weir_policy policy = weir_calendar_window(3, WEIR_CALENDAR_DAY, "Asia/Kuala_Lumpur");
+    int benefits = weir_add_limit(w, "benefits", &policy); /* -ENOENT: no such zone here */
+    weir_key user = weir_key_u64(w, 4711);
+    bool first = weir_allow(w, benefits, user, 1, now);
+    if (benefits == -ENOENT)
+        return 77; /* a system without time zones: the test is skipped */
+
+    bool second = weir_allow(w, benefits, user, 1, now);
+    bool third = weir_allow(w, benefits, user, 1, now);
+    struct weir_result fourth = weir_decide(w, benefits, user, 1, now);
+    bool other = weir_allow(w, benefits, weir_key_u64(w, 4712), 1, now);
+    bool tomorrow = weir_allow(w, benefits, user, 3, now + fourth.wait);
+
+    printf("%d today, then more in %llu s\n", first + second + third,
+           (unsigned long long)(fourth.wait / WEIR_SECOND));
+    weir_close(w);
+    bool denied = fourth.verdict == WEIR_DENIED && fourth.wait == WEIR_MINUTE;
+    return first && second && third && denied && other && tomorrow ? 0 : 1;
+}
