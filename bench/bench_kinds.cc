@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+//
+// Every algorithm beside the token bucket: decisions of an engine, over a thousand keys in random
+// order, granted and denied. The caller gives `now`.
+//
+// Each benchmark also checks what was decided.
+
+#include "check.h"
+
+#include <weir/weir.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+constexpr size_t KEYS = 1024;
+constexpr weir_ns STEP = 100; // between decisions
+constexpr weir_ns FIRST = 1000 * WEIR_SECOND;
+
+// Unix time of the engine: some noon, far from all edges of days.
+weir_ns wall_clock(void *, weir_ns now)
+{
+    return now + 1767268800 * WEIR_SECOND;
+}
+
+struct kind {
+    const char *name;
+    weir_policy policy;
+};
+
+// Limits that a run does not use up, but for `none`, which is charged full.
+const std::vector<kind> &kinds()
+{
+    static const std::vector<kind> all = {
+        {"token_bucket", weir_token_bucket(1000000, WEIR_SECOND, 1000000)},
+        {"token_bucket_rounded", weir_token_bucket(999983, WEIR_SECOND, 1000000)},
+        {"pacer", weir_pacer(1000000, WEIR_SECOND, 1000000)},
+        {"refill_bucket", weir_refill_bucket(1000000, WEIR_SECOND, 100 * WEIR_MILLISECOND)},
+        {"fixed_window", weir_fixed_window(10000000, WEIR_HOUR)},
+        {"aligned_window", weir_aligned_window(10000000, WEIR_HOUR, 0)},
+        {"calendar_window", weir_calendar_window(10000000, WEIR_CALENDAR_DAY, "UTC")},
+        {"sliding_window", weir_sliding_window(1000000, WEIR_MINUTE)},
+        {"concurrency", weir_concurrency(uint64_t{1} << 40)},
+    };
+    return all;
+}
+
+class engine
+{
+  public:
+    explicit engine(const weir_policy &policy)
+    {
+        weir_options options = {};
+        options.wall_clock = wall_clock;
+        if (weir_open(&w, &options) != 0)
+            std::abort();
+        limit = weir_add_limit(w, "limit", &policy);
+        if (limit < 0)
+            std::abort();
+        for (size_t i = 0; i < KEYS; i++)
+            keys.push_back(weir_key_u64(w, i));
+    }
+    engine(const engine &) = delete;
+    engine &operator=(const engine &) = delete;
+    ~engine()
+    {
+        weir_close(w);
+    }
+    const weir_key &next()
+    {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        return keys[seed >> 54];
+    }
+
+    weir *w = nullptr;
+    int limit = -1;
+
+  private:
+    std::vector<weir_key> keys;
+    uint64_t seed = 1;
+};
+
+void decide(benchmark::State &state, const weir_policy &policy, bool full)
+{
+    engine e(policy);
+    weir_ns now = FIRST;
+    for (size_t i = 0; i < KEYS; i++) {
+        weir_key key = weir_key_u64(e.w, i);
+        weir_charge(e.w, e.limit, key, full ? uint64_t{1} << 40 : 1, now);
+    }
+    uint64_t allowed = 0;
+    for (auto _ : state) {
+        weir_result result = weir_decide(e.w, e.limit, e.next(), 1, now);
+        allowed += result.verdict == WEIR_ALLOWED;
+        benchmark::DoNotOptimize(result);
+        now += full ? 0 : STEP;
+    }
+    uint64_t offered = static_cast<uint64_t>(state.iterations());
+    weir_bench::expect_decisions(__func__, allowed, full ? 0 : offered);
+}
+
+std::string granted(const char *name)
+{
+    return std::string("granted/") + name;
+}
+
+std::string denied(const char *name)
+{
+    return std::string("denied/") + name;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    std::vector<weir_bench::ratio> ratios;
+    for (const kind &k : kinds()) {
+        const weir_policy &policy = k.policy;
+        benchmark::RegisterBenchmark(granted(k.name).c_str(), [&policy](benchmark::State &state) {
+            decide(state, policy, false);
+        });
+        benchmark::RegisterBenchmark(denied(k.name).c_str(), [&policy](benchmark::State &state) {
+            decide(state, policy, true);
+        });
+        if (&k == &kinds().front())
+            continue;
+        ratios.emplace_back(std::string(k.name) + " : token bucket, granted",
+                            weir_bench::best_of{granted(k.name)},
+                            weir_bench::best_of{granted("token_bucket")}, weir_bench::at_most(1.3));
+        ratios.emplace_back(std::string(k.name) + " : token bucket, denied",
+                            weir_bench::best_of{denied(k.name)},
+                            weir_bench::best_of{denied("token_bucket")}, weir_bench::at_most(1.3));
+    }
+    return weir_bench::main_of(argc, argv, ratios);
+}
