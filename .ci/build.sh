@@ -52,6 +52,10 @@ need() {
 
 sanitize_address=('-Db_sanitize=address,undefined' -Db_lundef=false
     -Dc_args=-fno-sanitize-recover=all -Dc_link_args=-fno-sanitize-recover=all)
+# Every wrap and every conversion that loses something, but those that are meant.
+sanitize_words=('-Db_sanitize=undefined' -Db_lundef=false
+    "-Dc_args=['-fsanitize=unsigned-integer-overflow,implicit-conversion','-fno-sanitize-recover=all','-fsanitize-ignorelist=$PWD/tests/words.ignore']"
+    "-Dc_link_args=['-fsanitize=unsigned-integer-overflow,implicit-conversion']")
 sanitize_thread=(-Db_sanitize=thread -Db_lundef=false)
 
 # configure NAME COMPILER OPTION...: makes .build/NAME, anew if it was made from another place, by

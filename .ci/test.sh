@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The configurations of `./dev test`, and how their results are counted. Sourced by dev.
 
-configurations=(gcc asan tsan clang14 clang19 arm64)
+configurations=(gcc asan words tsan clang14 clang19 arm64)
 
 # Sums over all configurations.
 passed=0 failed=0 skipped=0
@@ -51,8 +51,9 @@ configuration() {
 run_configuration() {
     case $1 in
     gcc) configuration gcc gcc 100 all -Dbench=disabled ;;
-    asan) configuration asan gcc 10 'unit conformance property stress fuzz' -Dbench=disabled \
+    asan) configuration asan gcc 10 'unit conformance property stress fuzz recipes' -Dbench=disabled \
         "${sanitize_address[@]}" ;;
+    words) configuration words clang-19 10 property -Dbench=disabled "${sanitize_words[@]}" ;;
     tsan) configuration tsan clang-14 30 'unit stress' -Dbench=disabled "${sanitize_thread[@]}" ;;
     clang14) configuration clang14 clang-14 100 '' --buildtype=release -Dbench=auto ;;
     clang19) configuration clang19 clang-19 100 unit -Dbench=auto ;;

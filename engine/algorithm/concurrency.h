@@ -49,7 +49,7 @@ static inline void weir_concurrency_start(struct weir_meter *m, weir_ns origin, 
 
 static inline bool weir_concurrency_can_grant(const struct weir_meter *m, uint64_t n)
 {
-    return n - 1 < m->burst;
+    return n != 0 && n <= m->burst;
 }
 
 static inline bool weir_concurrency_instant(const struct weir_meter *m, weir_ns now,
@@ -111,7 +111,7 @@ static inline struct weir_step weir_concurrency_admit(const struct weir_meter *m
 static inline bool weir_concurrency_quick(const struct weir_meter *m, uint64_t *payload, uint64_t n,
                                           const struct weir_instant *at, struct weir_result *result)
 {
-    if (n - 1 >= m->burst)
+    if (n == 0 || n > m->burst)
         return false;
     bool fits = *payload <= m->burst - n;
     *payload += fits ? n : 0;

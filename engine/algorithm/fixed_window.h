@@ -98,7 +98,7 @@ static inline void weir_fixed_start(struct weir_meter *m, weir_ns origin, uint64
 
 static inline bool weir_fixed_can_grant(const struct weir_meter *m, uint64_t n)
 {
-    return n - 1 < m->burst;
+    return n != 0 && n <= m->burst;
 }
 
 static inline bool weir_fixed_instant(const struct weir_meter *m, weir_ns now,
@@ -170,7 +170,7 @@ static inline struct weir_fixed weir_fixed_read(const struct weir_meter *m, uint
             return weir_fixed_ended(begins > f.position ? begins : f.position, start > at->line);
         if (__builtin_expect(ahead && start > at->line, 0)) {
             f.where = WEIR_FIXED_AHEAD;
-            f.wait = start - at->elapsed;
+            f.wait = weir_modulo_sub(start, at->elapsed);
         }
         return f;
     }
@@ -335,7 +335,7 @@ static inline bool weir_fixed_quick(const struct weir_meter *m, uint64_t *payloa
     uint64_t position = *payload >> (m->count_bits + 1);
     uint64_t left;
     bool ahead = (*payload >> m->count_bits & 1) != 0;
-    if (ahead || n - 1 >= m->burst || !weir_fixed_usual(m, at, &position, &count, &left) ||
+    if (ahead || n == 0 || n > m->burst || !weir_fixed_usual(m, at, &position, &count, &left) ||
         position > weir_fixed_position_max(m))
         return false;
     result->reset = left;

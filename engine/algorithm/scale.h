@@ -23,6 +23,26 @@
 __extension__ typedef unsigned __int128 weir_u128;
 __extension__ typedef __int128 weir_i128;
 
+/*
+ * Arithmetic modulo 2^64 where that is meant: instants before an origin, remainders. Sanitizers
+ * that look for wraps find all others.
+ */
+#if defined(__clang__)
+#define WEIR_MODULO static inline __attribute__((no_sanitize("unsigned-integer-overflow")))
+#else
+#define WEIR_MODULO static inline
+#endif
+
+WEIR_MODULO uint64_t weir_modulo_sub(uint64_t a, uint64_t b)
+{
+    return a - b;
+}
+
+WEIR_MODULO uint64_t weir_modulo_mul(uint64_t a, uint64_t b)
+{
+    return a * b;
+}
+
 /* Largest q for which the remainder of weir_scale_down, below 2q, stays below 2^64. */
 #define WEIR_SCALE_DIVISOR_MAX ((uint64_t)INT64_MAX)
 
@@ -73,7 +93,7 @@ static inline uint64_t weir_scale_lesser(uint64_t a, uint64_t b)
 WEIR_SCALE_COLD uint64_t weir_scale_correct_down(uint64_t x, const struct weir_ratio *r,
                                                  uint64_t estimate)
 {
-    uint64_t rest = x * r->p - estimate * r->q;
+    uint64_t rest = weir_modulo_sub(weir_modulo_mul(x, r->p), weir_modulo_mul(estimate, r->q));
     return estimate + (rest >= r->q);
 }
 
@@ -81,7 +101,7 @@ WEIR_SCALE_COLD uint64_t weir_scale_correct_down(uint64_t x, const struct weir_r
 WEIR_SCALE_COLD uint64_t weir_scale_correct_up(uint64_t x, const struct weir_ratio *r,
                                                uint64_t estimate)
 {
-    uint64_t rest = x * r->p - estimate * r->q;
+    uint64_t rest = weir_modulo_sub(weir_modulo_mul(x, r->p), weir_modulo_mul(estimate, r->q));
     return estimate + (rest > 0) + (rest > r->q);
 }
 
@@ -155,7 +175,7 @@ static inline uint64_t weir_scale_up(uint64_t x, const struct weir_ratio *r)
     weir_u128 product = (weir_u128)shifted * r->m;
     uint64_t estimate = (uint64_t)(product >> 64) >> r->right;
     /* A low half of 0 may be a whole result; any other that does not carry is a fraction. */
-    if (__builtin_expect((uint64_t)product - 1 >= ~shifted, 0))
+    if (__builtin_expect(weir_modulo_sub((uint64_t)product, 1) >= ~shifted, 0))
         return weir_scale_correct_up(x, r, estimate);
     return estimate + 1;
 }
@@ -171,7 +191,8 @@ WEIR_SCALE_COLD weir_u128 weir_scale_up_wide(uint64_t x, const struct weir_ratio
     if (estimate >= WEIR_SCALE_UP_MAX - 8)
         return WEIR_SCALE_UP_MAX;
     /* Too small by less than 1 + 2^65 * 2^-63. */
-    uint64_t rest = x * r->p - (uint64_t)estimate * r->q;
+    uint64_t rest =
+        weir_modulo_sub(weir_modulo_mul(x, r->p), weir_modulo_mul((uint64_t)estimate, r->q));
     for (; rest > r->q; rest -= r->q)
         estimate++;
     return estimate + (rest > 0);

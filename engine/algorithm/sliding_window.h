@@ -69,7 +69,7 @@ static inline void weir_sliding_start(struct weir_meter *m, weir_ns origin, uint
 
 static inline bool weir_sliding_can_grant(const struct weir_meter *m, uint64_t n)
 {
-    return n - 1 < m->burst;
+    return n != 0 && n <= m->burst;
 }
 
 static inline bool weir_sliding_instant(const struct weir_meter *m, weir_ns now,
@@ -276,7 +276,7 @@ static inline __attribute__((always_inline)) bool weir_sliding_quick(const struc
         s.previous = number + 1 == at->line ? current : 0;
         s.current = 0;
     }
-    if (n - 1 >= m->burst || at->elapsed != at->line || s.number > weir_sliding_number_max(m))
+    if (n == 0 || n > m->burst || at->elapsed != at->line || s.number > weir_sliding_number_max(m))
         return false;
     uint64_t rest = m->tick - s.into;
     uint64_t used = s.current + weir_sliding_faded(m, &s);

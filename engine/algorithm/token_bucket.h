@@ -130,7 +130,7 @@ static inline bool weir_bucket_is_timeless(const struct weir_meter *m)
 /* Whether a grant of n tokens is possible at all, and writes. */
 static inline bool weir_bucket_can_grant(const struct weir_meter *m, uint64_t n)
 {
-    return n - 1 < m->burst;
+    return n != 0 && n <= m->burst;
 }
 
 /* The grain that `now`, as weir_now_clamped gives it, lies in. */
@@ -172,7 +172,7 @@ static inline bool weir_bucket_instant(const struct weir_meter *m, weir_ns now,
 {
     now = weir_now_clamped(now);
     uint64_t grain = weir_bucket_grain(m, now);
-    at->elapsed = grain - (uint64_t)m->origin;
+    at->elapsed = weir_modulo_sub(grain, (uint64_t)m->origin);
     at->into_grain = m->tick == 0 ? 0 : now - grain * m->tick;
     if (at->elapsed > m->elapsed_max)
         return false;
@@ -219,10 +219,10 @@ static inline weir_ns weir_bucket_span(const struct weir_meter *m, const struct 
 {
     /* The line is below 2^63 and `elapsed` is not below -2^63: the difference fits. */
     if (m->plain)
-        return line - at->elapsed;
+        return weir_modulo_sub(line, at->elapsed);
     if (__builtin_expect(!weir_scale_up_fits(line, &m->length), 0))
         return weir_bucket_span_wide(m, at, line);
-    uint64_t grains = weir_scale_up(line, &m->length) - at->elapsed;
+    uint64_t grains = weir_modulo_sub(weir_scale_up(line, &m->length), at->elapsed);
     uint64_t span;
     if (m->tick == 0)
         return grains;
@@ -264,7 +264,7 @@ static inline bool weir_bucket_is_idle(const struct weir_meter *m, uint64_t payl
 static inline bool weir_bucket_plain_instant(const struct weir_meter *m, weir_ns now,
                                              struct weir_instant *at)
 {
-    at->line = now - (uint64_t)m->origin;
+    at->line = weir_modulo_sub(now, (uint64_t)m->origin);
     return now <= INT64_MAX && at->line < m->plain_end;
 }
 
@@ -279,7 +279,7 @@ static inline __attribute__((always_inline)) bool weir_bucket_ask(const struct w
     if (n == 0 || n > INT64_MAX || __builtin_mul_overflow((int64_t)n, (int64_t)m->token, &cost))
         return false;
     ask->cost = (uint64_t)cost;
-    ask->room = m->capacity - ask->cost;
+    ask->room = weir_modulo_sub(m->capacity, ask->cost); /* of use where this is true */
     return ask->cost <= m->capacity;
 }
 

@@ -63,8 +63,8 @@ static inline bool weir_window_calendar_instant(const struct weir_meter *m, weir
     int64_t number = window.number + WEIR_WINDOW_CALENDAR_BIAS;
     at->line = number > 0 ? (uint64_t)number : 0;
     at->elapsed = now;
-    at->into_grain = now - (uint64_t)window.start * WEIR_SECOND;
-    at->left = (uint64_t)window.end * WEIR_SECOND - now;
+    at->into_grain = weir_modulo_sub(now, weir_modulo_mul((uint64_t)window.start, WEIR_SECOND));
+    at->left = weir_modulo_sub(weir_modulo_mul((uint64_t)window.end, WEIR_SECOND), now);
     return true;
 }
 
@@ -86,9 +86,10 @@ static inline bool weir_window_instant(const struct weir_meter *m, weir_ns now,
         return weir_window_calendar_instant(m, now, at);
     if (weir_window_from_hit(m)) {
         at->into_grain = 0;
-        at->elapsed = now - (uint64_t)m->origin;
+        at->elapsed = weir_modulo_sub(now, (uint64_t)m->origin);
     } else {
-        at->elapsed = weir_window_number(m, now, &at->into_grain) - (uint64_t)m->origin;
+        at->elapsed =
+            weir_modulo_sub(weir_window_number(m, now, &at->into_grain), (uint64_t)m->origin);
     }
     at->line = at->elapsed;
     return at->elapsed <= m->elapsed_max;

@@ -51,7 +51,7 @@ static inline enum weir_slot weir_slot_payload(const struct weir_meter *m,
                                                struct weir_reader *reader, uint64_t word,
                                                uint64_t *payload)
 {
-    *payload = word - m->mark;
+    *payload = weir_modulo_sub(word, m->mark);
     if (__builtin_expect(*payload <= m->span, 1))
         return WEIR_SLOT_DONE;
     *payload = 0;

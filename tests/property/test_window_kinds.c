@@ -195,6 +195,27 @@ static void sliding_behind(struct subject *s)
     assert_int_equal(subject_decide(s, 1, T0 + 15 * SEC).verdict, WEIR_DENIED);
 }
 
+/* A clock that is behind others by several windows is no wall clock that was set back: two threads
+   that differ by five windows of a second get the tokens of one window of each. */
+static void k01_clocks_that_differ_open_no_window_twice(void **state)
+{
+    const weir_ns behind[] = {2 * SEC, 5 * SEC, 59 * SEC};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
+        struct subject s;
+        unsigned allowed = 0;
+
+        open_at(&s, SUBJECT_ENGINE, weir_aligned_window(10, SEC, 0), T0);
+        for (int round = 0; round < 200; round++) {
+            allowed += subject_decide(&s, 1, T0 + 60 * SEC).verdict == WEIR_ALLOWED;
+            allowed += subject_decide(&s, 1, T0 + 60 * SEC - behind[i]).verdict == WEIR_ALLOWED;
+        }
+        assert_int_equal(allowed, 10);
+        subject_close(&s);
+    }
+}
+
 static void k01_who_is_behind_is_granted_no_more(void **state)
 {
     (void)state;
@@ -1444,6 +1465,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(k01_stale_clocks_never_mint_in_windows),
+        cmocka_unit_test(k01_clocks_that_differ_open_no_window_twice),
         cmocka_unit_test(k01_who_is_behind_is_granted_no_more),
         cmocka_unit_test(k02_polling_does_not_change_windows),
         cmocka_unit_test(k03_idle_time_is_capped_in_windows),
