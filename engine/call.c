@@ -12,7 +12,7 @@ bool weir_call_begin_aside(struct weir_call *c, struct weir *w, int limit, weir_
 {
     if (!weir_call_enter(c, w, limit, now, aside))
         return false;
-    if (!weir_limit_instant(w, c->l, &c->s->meter, now, &c->at))
+    if (!weir_limit_instant_of(w, c->l, &c->s->meter, now, WEIR_WALL_OF_INSTANT, &c->at))
         c->s = weir_settings_aside(w, c->l, c->s, now, &c->at, aside);
     return true;
 }
@@ -27,11 +27,11 @@ static __attribute__((noinline)) void reload(struct weir_call *c, struct weir_re
         return;
     if (c->aside == NULL)
         c->s = weir_settings_settle(c->w, c->l, next, c->now, &c->at);
-    else if (weir_limit_instant(c->w, c->l, &next->meter, c->now, &c->at))
+    else if (weir_limit_instant_of(c->w, c->l, &next->meter, c->now, WEIR_WALL_OF_INSTANT, &c->at))
         c->s = next;
     else
         c->s = weir_settings_aside(c->w, c->l, next, c->now, &c->at, c->aside);
-    if (c->ahead != 0)
+    if (c->ahead != 0 && !weir_call_look_ahead(c, c->ahead))
         weir_limit_instant_clamped(c->w, c->l, &c->s->meter, c->now + c->ahead, &c->at);
     *reader = weir_call_reader(c);
 }
@@ -140,6 +140,19 @@ void weir_call_apply_closely(struct weir_call *c, const struct weir_probe *probe
         if (apply_to(c, p.word, p.array, op))
             return;
     }
+}
+
+bool weir_call_look_ahead(struct weir_call *c, weir_ns ahead)
+{
+    const struct weir_meter *m = &c->s->meter;
+    struct weir_meter far;
+    c->ahead = ahead;
+    weir_ns instant = c->now + ahead;
+    if (weir_limit_instant_of(c->w, c->l, m, instant, WEIR_WALL_OF_INSTANT, &c->at))
+        return true;
+    far = *m;
+    far.elapsed_max = far.elapsed_max < UINT64_MAX / 2 ? 2 * far.elapsed_max : UINT64_MAX;
+    return weir_limit_instant_of(c->w, c->l, &far, instant, WEIR_WALL_OF_INSTANT, &c->at);
 }
 
 void weir_call_apply_to_overflow(struct weir_call *c, const struct weir_operation *op)

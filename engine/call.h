@@ -96,12 +96,9 @@ WEIR_INLINE struct weir_reader weir_call_reader(const struct weir_call *c)
     return reader;
 }
 
-/* Tells where an instant so far ahead is; false when that is past the line's end. */
-WEIR_INLINE bool weir_call_look_ahead(struct weir_call *c, weir_ns ahead)
-{
-    c->ahead = ahead;
-    return weir_limit_instant(c->w, c->l, &c->s->meter, c->now + ahead, &c->at);
-}
+/* Tells where an instant so far ahead is; false when no payload reaches there. Past the line's end
+   it is told all the same: no origin moves because of what is still to come. */
+bool weir_call_look_ahead(struct weir_call *c, weir_ns ahead);
 
 /* Applies the operation to a word that is not in the table: the overflow's. */
 void weir_call_apply_to_overflow(struct weir_call *c, const struct weir_operation *op);

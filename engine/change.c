@@ -75,7 +75,7 @@ static int fill(struct change *c, struct weir_settings *s)
     fresh->kin = leads || s->meter.kind == c->policy->kind ? s->kin : fresh->serial;
     weir_ns now = weir_now_clamped(c->now);
     fresh->changed = now > s->changed ? now : s->changed;
-    fresh->changed_wall = weir_wall(c->w, fresh->changed);
+    fresh->changed_wall = weir_wall(c->w, fresh->changed, WEIR_WALL_OF_INSTANT);
     if (leads && s->generation != 0)
         return lead_on(c, s, generation);
     return 0;

@@ -92,7 +92,7 @@ struct weir {
     /* Unix time less `now`, and the `now` at which it was told; written once for a second of it. */
     WEIR_ALIGN_LINE struct weir_atomic_u64 wall_offset;
     struct weir_atomic_u64 wall_told;
-    struct weir_atomic_u64 wall_newest; /* the highest of these */
+    struct weir_atomic_u64 wall_newest; /* the highest of these, up to stale_max after the last */
     uint8_t secrets[WEIR_KEY_SPACES][WEIR_SECRET_SIZE];
     struct weir_limit limits[]; /* max_limits of them */
 };
@@ -132,25 +132,30 @@ weir_ns weir_clock_of(const struct weir *w);
 
 /* ---- wall.c ---- */
 
-/* Asks for unix time at `now`, and remembers what it is ahead. */
-weir_ns weir_wall_ask(struct weir *w, weir_ns now);
+/* Whether a look at unix time is that of a clock: a call at `now`. Else it is one at another
+   instant, or at none, and says nothing of what time it is. */
+enum weir_wall_of { WEIR_WALL_OF_CLOCK, WEIR_WALL_OF_INSTANT };
+
+/* Asks for unix time at `now`; of a clock, remembers what it is ahead, and the newest `now`. */
+weir_ns weir_wall_ask(struct weir *w, weir_ns now, enum weir_wall_of of);
 
 /* Unix time at `now`, by what was told within a second of it. */
-static inline weir_ns weir_wall(const struct weir *w, weir_ns now)
+static inline weir_ns weir_wall(const struct weir *w, weir_ns now, enum weir_wall_of of)
 {
     now = weir_now_clamped(now);
     /* Acquire: pairs with weir_wall_ask; the offset that belongs to it, or a newer one. */
     uint64_t told = weir_load_acquire(&w->wall_told);
     if (__builtin_expect(now - told + WEIR_SECOND >= 2 * WEIR_SECOND, 0))
-        return weir_wall_ask((struct weir *)(uintptr_t)w, now);
+        return weir_wall_ask((struct weir *)(uintptr_t)w, now, of);
     weir_ns wall = now + weir_load_relaxed(&w->wall_offset);
-    return wall <= INT64_MAX ? wall : weir_wall_ask((struct weir *)(uintptr_t)w, now);
+    return wall <= INT64_MAX ? wall : weir_wall_ask((struct weir *)(uintptr_t)w, now, of);
 }
 
 /* `now` as a meter's line counts it. */
-static inline weir_ns weir_limit_now(const struct weir *w, const struct weir_meter *m, weir_ns now)
+static inline weir_ns weir_limit_now(const struct weir *w, const struct weir_meter *m, weir_ns now,
+                                     enum weir_wall_of of)
 {
-    return __builtin_expect(m->wall, 0) ? weir_wall(w, now) : now;
+    return __builtin_expect(m->wall, 0) ? weir_wall(w, now, of) : now;
 }
 
 /* What a clock can be behind the newest one without anybody knowing. */
@@ -171,14 +176,21 @@ static inline void weir_limit_guard(const struct weir *w, const struct weir_mete
 
 /* Where `now` is on the line of one of the limit's meters; false when it is before the origin or
    past the line's end. */
+static inline bool weir_limit_instant_of(const struct weir *w, struct weir_limit *l,
+                                         const struct weir_meter *m, weir_ns now,
+                                         enum weir_wall_of of, struct weir_instant *at)
+{
+    weir_ns told = weir_limit_now(w, m, now, of);
+    at->reach = &l->reach;
+    weir_limit_guard(w, m, now, at);
+    return weir_algorithm_instant(m, told, at);
+}
+
 static inline bool weir_limit_instant(const struct weir *w, struct weir_limit *l,
                                       const struct weir_meter *m, weir_ns now,
                                       struct weir_instant *at)
 {
-    weir_ns told = weir_limit_now(w, m, now);
-    at->reach = &l->reach;
-    weir_limit_guard(w, m, now, at);
-    return weir_algorithm_instant(m, told, at);
+    return weir_limit_instant_of(w, l, m, now, WEIR_WALL_OF_CLOCK, at);
 }
 
 /* The same for any `now`. */
@@ -186,7 +198,7 @@ static inline void weir_limit_instant_clamped(const struct weir *w, struct weir_
                                               const struct weir_meter *m, weir_ns now,
                                               struct weir_instant *at)
 {
-    weir_ns told = weir_limit_now(w, m, now);
+    weir_ns told = weir_limit_now(w, m, now, WEIR_WALL_OF_INSTANT);
     at->reach = &l->reach;
     weir_limit_guard(w, m, now, at);
     weir_algorithm_instant_clamped(m, told, at);

@@ -82,10 +82,11 @@ int weir_settings_fill(struct weir_settings *s, const struct weir_policy *policy
 {
     struct weir_room wide = room;
     struct weir_meter meter;
+    int error;
     wide.count_bits = count_bits;
-    int error = weir_policy_prepare(&meter, policy, &wide);
-    if (error == -ERANGE && count_bits != 0)
-        error = weir_policy_prepare(&meter, policy, &room);
+    do
+        error = weir_policy_prepare(&meter, policy, &wide);
+    while (error == -ERANGE && wide.count_bits-- != 0); /* as many as fit beside a shorter period */
     if (error != 0)
         return error;
     memset(s, 0, sizeof *s);
@@ -171,8 +172,9 @@ static const struct weir_settings *publish_origin(struct weir *w, struct weir_li
     if (fresh == NULL)
         return s;
     weir_settings_copy(fresh, s);
-    if (!weir_algorithm_move_origin(&fresh->meter, weir_limit_now(w, &s->meter, now), w->stale_max,
-                                    is_anchored(s), &fresh->steps, &fresh->born)) {
+    if (!weir_algorithm_move_origin(&fresh->meter,
+                                    weir_limit_now(w, &s->meter, now, WEIR_WALL_OF_INSTANT),
+                                    w->stale_max, is_anchored(s), &fresh->steps, &fresh->born)) {
         give_spare(l, fresh);
         return s;
     }
@@ -197,8 +199,10 @@ const struct weir_settings *weir_settings_settle(struct weir *w, struct weir_lim
     unsigned waits = 0;
     now = weir_now_clamped(now);
     while (!weir_limit_instant(w, l, &s->meter, now, at) &&
-           (!is_anchored(s) || weir_algorithm_needs_origin(
-                                   &s->meter, weir_limit_now(w, &s->meter, now), w->stale_max))) {
+           (!is_anchored(s) ||
+            weir_algorithm_needs_origin(&s->meter,
+                                        weir_limit_now(w, &s->meter, now, WEIR_WALL_OF_INSTANT),
+                                        w->stale_max))) {
         const struct weir_settings *next = weir_limit_settings(l); /* O2 */
         if (next == s)
             next = publish_origin(w, l, s, now);
@@ -220,7 +224,7 @@ const struct weir_settings *weir_settings_aside(const struct weir *w, struct wei
                                                 struct weir_settings *aside)
 {
     now = weir_now_clamped(now);
-    weir_ns told = weir_limit_now(w, &s->meter, now);
+    weir_ns told = weir_limit_now(w, &s->meter, now, WEIR_WALL_OF_INSTANT);
     /* Where a decision would find time standing still, so does a question. */
     if (free_generation(s) != 0 &&
         (!is_anchored(s) || weir_algorithm_needs_origin(&s->meter, told, w->stale_max))) {

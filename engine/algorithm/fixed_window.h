@@ -123,6 +123,8 @@ static inline uint64_t weir_fixed_payload(const struct weir_meter *m, uint64_t p
 
 static inline uint64_t weir_fixed_position_max(const struct weir_meter *m)
 {
+    if (weir_window_on_calendar(m))
+        return WEIR_WINDOW_CALENDAR_MAX - 1;
     return m->span >> (m->count_bits + 1);
 }
 
@@ -138,7 +140,7 @@ static inline struct weir_fixed weir_fixed_read_ahead(const struct weir_meter *m
                                                       const struct weir_instant *at)
 {
     weir_i128 until = weir_window_until(m, at, f.position);
-    weir_i128 window = weir_window_on_calendar(m) ? (weir_i128)at->left
+    weir_i128 window = weir_window_on_calendar(m) ? weir_window_until(m, at, at->line + 1)
                                                   : (weir_i128)m->tick - (int64_t)at->into_grain;
     if (!ahead) {
         if (until > window + (weir_i128)at->guard)

@@ -41,7 +41,7 @@ struct weir_instant {
     uint64_t line;       /* bucket: V(now), units. Windows: their number; from the first hit: ns */
     uint64_t elapsed;    /* grains since the origin; before it, modulo 2^64. Calendar: unix time */
     uint64_t into_grain; /* ns since the grain, or the window, began */
-    uint64_t left;       /* calendar windows: ns until the window ends */
+    uint64_t left;       /* calendar windows: ns until the window ends; 0: it is not known */
     weir_ns guard; /* windows by unix time: so much, and a window, the instant may be behind */
     bool recent;   /* the same: it is known to be no further behind than that */
     struct weir_atomic_u64 *reach; /* windows by unix time: the longest wait that was ever granted

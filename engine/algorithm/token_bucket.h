@@ -450,24 +450,24 @@ static inline struct weir_step weir_bucket_cancel(const struct weir_meter *m, ui
 }
 
 /*
- * A grant of n is to have never happened: `slot` is the payload that it made out of `before`. To
- * the bit, if nobody has touched it since. Else without the n tokens, but what others took since
- * stays taken from a bucket that is at most full at the instant: the time that the tokens were
- * missing for must not be credited to one that would have been full.
+ * A grant is to have never happened: `slot` is the payload that it made out of `before`. To the
+ * bit, if nobody has touched it since. Else what others took, or gave back, since is kept, on top
+ * of what was there before or of a bucket that is full at the instant: the time that the tokens
+ * were missing for must not be credited to one that would have been full.
  */
 static inline struct weir_step weir_bucket_undo(const struct weir_meter *m, uint64_t payload,
                                                 const struct weir_operation *op,
                                                 const struct weir_instant *at)
 {
     struct weir_step step = {WEIR_ALLOWED, true, op->before, op->n, 0, 0, 0};
-    if (payload == op->slot && op->origin == m->origin)
-        return step;
-    uint64_t cost = op->n * m->token;
-    uint64_t slot = op->origin == m->origin ? op->slot : 0;
-    uint64_t later = payload > slot ? payload - slot : 0;
-    uint64_t left = payload > cost ? payload - cost : 0;
-    uint64_t full = at->line + later;
-    step.payload = left < full ? full : left;
+    if (op->origin == m->origin && payload != op->slot) {
+        uint64_t base = op->before > at->line ? op->before : at->line;
+        step.payload = payload > op->slot          ? base + (payload - op->slot)
+                       : base > op->slot - payload ? base - (op->slot - payload)
+                                                   : 0;
+    } else if (op->origin != m->origin) { /* moved just now: what was taken stays taken */
+        step.payload = payload;
+    }
     if (step.payload > payload)
         step.payload = payload;
     step.write = step.payload != payload;

@@ -137,7 +137,7 @@ static inline weir_i128 weir_window_until(const struct weir_meter *m, const stru
     if (weir_window_from_hit(m))
         return (weir_i128)((weir_u128)position << m->grain_bits) - (int64_t)at->elapsed;
     if (weir_window_on_calendar(m)) {
-        if (position == at->line + 1)
+        if (position == at->line + 1 && at->left != 0)
             return (weir_i128)at->left;
         return (weir_i128)weir_window_calendar_start(m, position) * (weir_i128)WEIR_SECOND -
                (weir_i128)at->elapsed;

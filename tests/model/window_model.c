@@ -24,6 +24,12 @@ static uint64_t less_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* A limit that was lowered may be below a count. */
+static uint64_t left_of(const struct window_limit *l, uint64_t count)
+{
+    return count < l->limit ? l->limit - count : 0;
+}
+
 /* ---- calendars ---------------------------------------------------------------------------- */
 
 static bool leap_year(int year)
@@ -142,26 +148,71 @@ static void limit_init(struct window_limit *l, const struct weir_policy *policy)
         l->zone = WINDOW_ZONE_NEW_YORK;
 }
 
-void window_limit_of_engine(struct window_limit *l, const struct weir_policy *policy, weir_ns first,
-                            weir_ns stale_max)
+/* Of an engine's word, beside counts of so many bits. */
+static unsigned position_bits(const struct weir_policy *policy, unsigned count_bits)
+{
+    return policy->kind == WEIR_SLIDING_WINDOW ? 58 - 2 * count_bits : 58 - 1 - count_bits;
+}
+
+/* Aligned windows need half of their positions for 45 days, sliding ones all of them for 180. */
+static bool positions_last(const struct weir_policy *policy, unsigned count_bits)
+{
+    model_int positions = (model_int)1 << position_bits(policy, count_bits);
+    model_int day = (model_int)WEIR_DAY;
+
+    if (policy->kind == WEIR_SLIDING_WINDOW)
+        return positions * (model_int)policy->period >= 180 * day;
+    return policy->form != WEIR_FORM_ALIGNED ||
+           positions / 2 * (model_int)policy->period >= 45 * day;
+}
+
+bool window_is_kept(const struct weir_policy *policy)
+{
+    return policy->kind == WEIR_CONCURRENCY || policy->limit == WEIR_UNLIMITED ||
+           positions_last(policy, bits_of(policy->limit));
+}
+
+/* `count_bits`: of the limit before, whose counts are to be kept. */
+static void limit_of_engine(struct window_limit *l, const struct weir_policy *policy, weir_ns first,
+                            weir_ns stale_max, unsigned count_bits)
 {
     model_int lasts = (model_int)MODEL_LIFE_MIN_NS + 4 * (model_int)policy->period;
 
     limit_init(l, policy);
     l->stale_max = (model_int)stale_max;
     l->count_max = ((model_int)1 << 58) - 1;
-    if (l->unlimited || l->kind == WEIR_CONCURRENCY)
+    if (l->unlimited || (l->kind != WEIR_FIXED_WINDOW && l->kind != WEIR_SLIDING_WINDOW))
         return;
-    if (l->kind == WEIR_SLIDING_WINDOW) {
-        l->position_bits = 58 - 2 * bits_of(l->limit);
-        return;
-    }
-    l->position_bits = 58 - 1 - bits_of(l->limit);
-    if (l->form != WEIR_FORM_PLAIN)
+    l->count_bits = bits_of(l->limit);
+    for (; count_bits > l->count_bits; count_bits--) /* as many as fit */
+        if (positions_last(policy, count_bits))
+            l->count_bits = count_bits;
+    l->count_max = ((model_int)1 << l->count_bits) - 1;
+    l->position_bits = position_bits(policy, l->count_bits);
+    if (l->kind != WEIR_FIXED_WINDOW || l->form != WEIR_FORM_PLAIN)
         return;
     l->origin = (model_int)first - (model_int)stale_max - 2 * l->period;
     while (((model_int)1 << (l->position_bits - 1 + l->grain_bits)) < lasts)
         l->grain_bits++;
+}
+
+void window_limit_of_engine(struct window_limit *l, const struct weir_policy *policy, weir_ns first,
+                            weir_ns stale_max)
+{
+    limit_of_engine(l, policy, first, stale_max, 0);
+}
+
+void window_limit_after(struct window_limit *to, const struct weir_policy *policy,
+                        const struct window_limit *from, weir_ns now)
+{
+    bool same_kind = from->kind == policy->kind && !from->unlimited;
+
+    limit_of_engine(to, policy, now, (weir_ns)from->stale_max, same_kind ? from->count_bits : 0);
+    to->wall = from->wall;
+    to->longest = from->longest;
+    to->asked = from->asked;
+    to->told = from->told;
+    to->newest = from->newest;
 }
 
 void window_limit_of_meter(struct window_limit *l, const struct weir_meter *m)
@@ -170,6 +221,9 @@ void window_limit_of_meter(struct window_limit *l, const struct weir_meter *m)
     l->count_max = ((model_int)1 << 63) - 1;
     l->origin = m->origin;
     l->grain_bits = m->grain_bits;
+    l->count_bits = m->count_bits;
+    if (l->kind != WEIR_CONCURRENCY)
+        l->count_max = ((model_int)1 << l->count_bits) - 1;
     l->position_bits = 62;
     l->believes = true;
 }
@@ -184,19 +238,28 @@ static model_int unix_or_now(const struct window_limit *l, uint64_t now)
     return clamp_now(now) + (window_on_wall(l) ? l->wall : 0);
 }
 
-/* The same, of a call: an engine asks about unix time a second or more from when it last did, and
-   takes a `now` that is behind for one, by up to stale_max. */
-static model_int instant_of(const struct window_limit *l, uint64_t now)
+void window_ask(struct window_limit *l, uint64_t now)
+{
+    model_int at = clamp_now(now);
+
+    if (l->asked && at < l->told + SECOND_NS && at >= l->told - SECOND_NS)
+        return;
+    l->told = at;
+    if (!l->asked || at > l->newest || l->newest - at > l->stale_max)
+        l->newest = at;
+    l->asked = true;
+}
+
+/* The same, of a call: an engine asks about unix time a second or more from when it last did, which
+   a peek is no reason to remember, and takes a `now` that is behind for one, by up to stale_max. */
+static model_int instant_of(const struct window_limit *l, uint64_t now, bool records)
 {
     struct window_limit *mine = (struct window_limit *)(uintptr_t)l;
     model_int at = clamp_now(now), behind;
 
     if (window_on_wall(l) && !l->believes) {
-        if (!l->asked || at >= l->told + SECOND_NS || at <= l->told - SECOND_NS - 1) {
-            mine->told = at;
-            mine->newest = l->asked && l->newest > at ? l->newest : at;
-            mine->asked = true;
-        }
+        if (records)
+            window_ask(mine, now);
         behind = l->newest > at ? l->newest - at : 0;
         mine->guard = behind <= l->stale_max ? behind + 2 * SECOND_NS : 0;
     }
@@ -300,13 +363,17 @@ static bool emptied(const struct window_key *key)
     return key->count == 0 && !key->ahead;
 }
 
-static enum stage stage_at(const struct window_limit *l, const struct window_key *key, model_int t)
+/* The stage of a window that is believed. */
+static enum stage stage_of(const struct window_limit *l, const struct window_key *key, model_int t)
 {
-    if (!key->used || !believed(l, key, t))
-        return ENDED;
-    if (emptied(key) || t >= window_end(l, key->position))
+    if (!key->used || emptied(key) || t >= window_end(l, key->position))
         return ENDED;
     return key->ahead && t < window_start(l, key->position) ? AHEAD : ACTIVE;
+}
+
+static enum stage stage_at(const struct window_limit *l, const struct window_key *key, model_int t)
+{
+    return key->used && !believed(l, key, t) ? ENDED : stage_of(l, key, t);
 }
 
 /* A window at t; for a key whose window was emptied not before that one. */
@@ -334,7 +401,7 @@ static void plan_fixed(const struct window_limit *l, const struct window_key *ke
         plan->next = fresh_window(l, key, t, n);
         return;
     }
-    if (n <= l->limit - key->count) {
+    if ((model_int)key->count + (model_int)n <= (model_int)l->limit) {
         plan->next.count += n;
         plan->next.ahead = stage == AHEAD;
         return;
@@ -351,7 +418,9 @@ static void describe_fixed(const struct window_limit *l, const struct window_key
 {
     enum stage stage = stage_at(l, key, t);
 
-    result->remaining = stage == AHEAD ? 0 : l->limit - (stage == ACTIVE ? key->count : 0);
+    result->remaining = l->limit;
+    if (stage != ENDED)
+        result->remaining = stage == AHEAD ? 0 : left_of(l, key->count);
     result->reset = stage == ENDED ? 0 : (uint64_t)(window_end(l, key->position) - t);
 }
 
@@ -454,9 +523,7 @@ static void plan_permits(const struct window_limit *l, const struct window_key *
 
 static uint64_t permits_left(const struct window_limit *l, const struct window_key *key)
 {
-    if (l->unlimited)
-        return UINT64_MAX;
-    return key->count < l->limit ? l->limit - key->count : 0;
+    return l->unlimited ? UINT64_MAX : left_of(l, key->count);
 }
 
 /* ---- any kind */
@@ -497,7 +564,7 @@ struct weir_result window_step(struct window_limit *l, struct window_key *key, u
                                struct window_reservation *r)
 {
     struct weir_result result = {.verdict = WEIR_NEVER, .wait = WEIR_FOREVER};
-    model_int t = instant_of(l, now);
+    model_int t = instant_of(l, now, record);
     struct plan plan;
 
     if (r != NULL)
@@ -549,7 +616,7 @@ uint64_t window_cancel(const struct window_limit *l, struct window_key *key,
     uint64_t n = r->n;
 
     if (n != 0)
-        (void)instant_of(l, now); /* the call looks at the clock */
+        (void)instant_of(l, now, true); /* the call looks at the clock */
     r->n = 0;
     if (n == 0 || !key->used || clamp_now(now) > (model_int)r->instant)
         return 0;
@@ -557,6 +624,8 @@ uint64_t window_cancel(const struct window_limit *l, struct window_key *key,
         *key = r->before;
         return n;
     }
+    if (!r->after.used)
+        return 0;
     if (key->position == r->after.position)
         return lower(&key->count, n);
     if (l->kind == WEIR_SLIDING_WINDOW && key->position == r->after.position + 1)
@@ -567,7 +636,7 @@ uint64_t window_cancel(const struct window_limit *l, struct window_key *key,
 uint64_t window_refund(const struct window_limit *l, struct window_key *key, uint64_t n,
                        uint64_t now)
 {
-    model_int t = instant_of(l, now);
+    model_int t = instant_of(l, now, true);
 
     if (records_nothing(l) || !key->used)
         return 0;
@@ -585,7 +654,7 @@ uint64_t window_take(struct window_limit *l, struct window_key *key, uint64_t ma
 
     if (records_nothing(l))
         return max;
-    describe(l, key, instant_of(l, now), &result);
+    describe(l, key, instant_of(l, now, true), &result);
     n = less_of(max, result.remaining);
     if (n > 0)
         (void)window_step(l, key, n, now, 0, true, NULL);
@@ -595,7 +664,7 @@ uint64_t window_take(struct window_limit *l, struct window_key *key, uint64_t ma
 uint64_t window_charge(const struct window_limit *l, struct window_key *key, uint64_t n,
                        uint64_t now)
 {
-    model_int t = instant_of(l, now);
+    model_int t = instant_of(l, now, true);
     struct window_key next = *key;
     uint64_t room, charged;
 
@@ -608,12 +677,12 @@ uint64_t window_charge(const struct window_limit *l, struct window_key *key, uin
         struct view v = view_at(l, key, t);
 
         next = key_of(v.k, v.previous, v.current);
-        room = l->limit - next.count;
+        room = left_of(l, next.count);
     } else {
         if (stage_at(l, key, t) == ENDED)
             next = fresh_window(l, key, t, 0);
         next.ahead = stage_at(l, key, t) == AHEAD;
-        room = l->limit - next.count;
+        room = left_of(l, next.count);
     }
     charged = less_of(n, room);
     next.count += charged;
@@ -625,7 +694,7 @@ uint64_t window_charge(const struct window_limit *l, struct window_key *key, uin
 void window_set_balance(const struct window_limit *l, struct window_key *key, uint64_t tokens,
                         uint64_t now)
 {
-    model_int t = instant_of(l, now);
+    model_int t = instant_of(l, now, true);
     uint64_t count = l->limit - less_of(tokens, l->limit);
 
     if (records_nothing(l))
@@ -646,6 +715,84 @@ void window_set_balance(const struct window_limit *l, struct window_key *key, ui
 void window_forget(struct window_key *key)
 {
     *key = (struct window_key){0};
+}
+
+/* ---- settings that change ----------------------------------------------------------------- */
+
+static bool same_numbers(const struct window_limit *a, const struct window_limit *b)
+{
+    if (a->form != b->form || from_first_hit(a))
+        return false;
+    if (on_calendar(a))
+        return a->zone == b->zone && a->calendar == b->calendar;
+    return a->period == b->period && a->offset == b->offset;
+}
+
+/* An instant of windows of one form as those of another tell it. */
+static model_int retold(const struct window_limit *from, model_int t, const struct window_limit *to)
+{
+    return t - (window_on_wall(from) ? from->wall : 0) + (window_on_wall(to) ? to->wall : 0);
+}
+
+static void change_fixed(const struct window_limit *from, struct window_key *key,
+                         const struct window_limit *to, uint64_t now)
+{
+    model_int t = unix_or_now(from, now), start;
+    enum stage stage = stage_of(from, key, t);
+
+    if (stage == ENDED) {
+        window_forget(key);
+        return;
+    }
+    key->count = less_of(key->count, (uint64_t)to->count_max);
+    if (same_numbers(from, to))
+        return;
+    start = retold(from, window_start(from, key->position), to);
+    if (from_first_hit(to)) {
+        key->position = window_at(to, start);
+    } else {
+        key->ahead = stage == AHEAD;
+        key->position = window_at(to, stage == AHEAD ? start : unix_or_now(to, now));
+    }
+    if (stage_of(to, key, unix_or_now(to, now)) == ENDED)
+        window_forget(key);
+}
+
+static void change_sliding(const struct window_limit *from, struct window_key *key,
+                           const struct window_limit *to, uint64_t now)
+{
+    model_int t = clamp_now(now), estimate;
+    struct view v = view_at(from, key, t);
+
+    estimate = v.current + ceil_div(v.previous * (from->period - v.e), from->period);
+    if (estimate == 0)
+        window_forget(key);
+    else if (from->period != to->period)
+        *key = key_of(window_at(to, t), 0, estimate);
+    key->count = less_of(key->count, (uint64_t)to->count_max);
+    key->previous = less_of(key->previous, (uint64_t)to->count_max);
+}
+
+void window_change(const struct window_limit *from, struct window_key *key,
+                   const struct window_limit *to, uint64_t now)
+{
+    if (from->kind != to->kind || records_nothing(from) || records_nothing(to))
+        window_forget(key);
+    else if (!key->used || from->kind == WEIR_CONCURRENCY)
+        return;
+    else if (from->kind == WEIR_SLIDING_WINDOW)
+        change_sliding(from, key, to, now);
+    else
+        change_fixed(from, key, to, now);
+}
+
+void window_change_reservation(const struct window_limit *from, struct window_reservation *r,
+                               const struct window_limit *to, uint64_t now)
+{
+    if (from->kind != to->kind || records_nothing(from) || records_nothing(to))
+        r->n = 0;
+    window_change(from, &r->before, to, now);
+    window_change(from, &r->after, to, now);
 }
 
 /* ---- settings ----------------------------------------------------------------------------- */

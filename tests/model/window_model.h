@@ -14,7 +14,7 @@
  *
  * Zones are known by rule: UTC, Kuala Lumpur (+08:00 since 1982), New York (since 2007).
  *
- * Not modelled: settings that change, the ends of what a word can count.
+ * Not modelled: the ends of what a word can count, but for the counts that a change finds.
  */
 #ifndef WEIR_TESTS_WINDOW_MODEL_H
 #define WEIR_TESTS_WINDOW_MODEL_H
@@ -38,6 +38,7 @@ struct window_limit {
     model_int origin;       /* from a first hit: ns */
     unsigned grain_bits;    /* the same: a start is a multiple of 2^this ns after the origin */
     unsigned position_bits; /* of an engine's word: half of what they count is always there */
+    unsigned count_bits;    /* not fewer than those of the limit before a change, if they fit */
     model_int offset;       /* aligned: ns east of Greenwich */
     uint32_t calendar;
     enum window_zone zone;
@@ -48,7 +49,7 @@ struct window_limit {
        and by what a window may be further ahead than else, since a `now` is known to be behind. */
     bool asked;
     model_int told, newest, stale_max, guard;
-    model_int count_max; /* permits that the word counts */
+    model_int count_max; /* what the word counts */
 };
 
 /* Fixed: position, ahead, count. Sliding: position, previous, count. Concurrency: count. */
@@ -87,6 +88,25 @@ uint64_t window_charge(const struct window_limit *l, struct window_key *key, uin
 void window_set_balance(const struct window_limit *l, struct window_key *key, uint64_t tokens,
                         uint64_t now);
 void window_forget(struct window_key *key);
+
+/* ---- settings that change ----------------------------------------------------------------- */
+
+/* Whether an engine's word can keep the policy; -ERANGE says that it cannot. */
+bool window_is_kept(const struct weir_policy *policy);
+
+/* An engine asks about unix time: when it last did was a second or more from `now`. */
+void window_ask(struct window_limit *l, uint64_t now);
+
+/* The limit that an engine's `from` becomes at `now`; also of another kind. */
+void window_limit_after(struct window_limit *to, const struct weir_policy *policy,
+                        const struct window_limit *from, weir_ns now);
+
+/* A key at a change, and a reservation, which can be cancelled after it: `wall` of both limits is
+   as it was then. Clocks may have been ahead of the change: each window is believed. */
+void window_change(const struct window_limit *from, struct window_key *key,
+                   const struct window_limit *to, uint64_t now);
+void window_change_reservation(const struct window_limit *from, struct window_reservation *r,
+                               const struct window_limit *to, uint64_t now);
 
 /* ---- for tests that look for edges -------------------------------------------------------- */
 

@@ -216,6 +216,119 @@ static void k01_clocks_that_differ_open_no_window_twice(void **state)
     }
 }
 
+/* A calendar's windows end with the time that a wait can tell: what is granted has a window of its
+   own. */
+static void k04_what_cannot_be_told_is_not_granted(void **state)
+{
+    struct subject s;
+    struct weir_reservation r;
+    struct weir_result result = {.verdict = WEIR_ALLOWED};
+    weir_ns last = 0;
+    unsigned granted = 0;
+
+    (void)state;
+    open_at(&s, SUBJECT_ENGINE, weir_calendar_window(1, WEIR_CALENDAR_DAY, NULL), T0);
+    while (result.verdict == WEIR_ALLOWED && granted < 200000) {
+        result = subject_reserve(&s, 1, T0, WEIR_FOREVER, &r);
+        if (result.verdict == WEIR_ALLOWED && granted++ > 0)
+            assert_true(r.instant > last);
+        last = r.instant;
+    }
+    assert_int_equal(result.verdict, WEIR_DENIED);
+    subject_close(&s);
+}
+
+/* A clock that is behind a change, and in the window before: the key stands as it did at the
+   change, and nothing of the day after is had. */
+static void k16_a_stale_clock_before_midnight_gets_nothing(void **state)
+{
+    const struct weir_policy five = weir_calendar_window(5, WEIR_CALENDAR_DAY, NULL);
+    const struct weir_policy four = weir_calendar_window(4, WEIR_CALENDAR_DAY, NULL);
+    weir_ns midnight = 2 * WEIR_DAY;
+    struct subject s;
+    struct weir_result r;
+
+    (void)state;
+    open_at(&s, SUBJECT_ENGINE, five, midnight);
+    assert_int_equal(weir_take(s.engine, s.limit, s.key, 5, midnight + 10 * SEC), 5);
+    assert_int_equal(weir_set_limit(s.engine, s.limit, &four, midnight + 11 * SEC), 0);
+    r = subject_decide(&s, 1, midnight - 19 * SEC);
+    assert_int_equal(r.verdict, WEIR_DENIED);
+    assert_int_equal(r.wait, WEIR_DAY + 19 * SEC);
+    assert_int_equal(subject_decide(&s, 1, midnight + 12 * SEC).verdict, WEIR_DENIED);
+    assert_int_equal(subject_decide(&s, 4, midnight + WEIR_DAY).verdict, WEIR_ALLOWED);
+    subject_close(&s);
+}
+
+/* A sliding window whose period becomes so short that the word counts less: as far as it does. */
+static void k16_a_shorter_period_keeps_what_counts(void **state)
+{
+    const struct weir_policy slow = weir_sliding_window(100000, WEIR_MINUTE);
+    const struct weir_policy quick = weir_sliding_window(100, SEC);
+    struct subject s;
+
+    (void)state;
+    open_at(&s, SUBJECT_ENGINE, slow, T0);
+    assert_int_equal(weir_take(s.engine, s.limit, s.key, 100000, T0 + SEC), 100000);
+    assert_int_equal(weir_set_limit(s.engine, s.limit, &quick, T0 + 2 * SEC), 0);
+    assert_int_equal(weir_set_limit(s.engine, s.limit, &slow, T0 + 2 * SEC), 0);
+    assert_int_equal(weir_take(s.engine, s.limit, s.key, 100000, T0 + 2 * SEC), 0);
+    subject_close(&s);
+}
+
+/* Looking at another instant is no clock: neither a peek into the future, nor a wait until then,
+   nor a change that is dated there, makes the clocks of calls old. */
+static void k01_a_look_ahead_is_no_clock(void **state)
+{
+    (void)state;
+    for (int look = 0; look < 3; look++) {
+        struct weir_policy policy = weir_token_bucket(1, WEIR_HOUR, 1);
+        struct subject s;
+        unsigned allowed = 0;
+        weir_ns now = T0 + 60 * SEC;
+
+        open_at(&s, SUBJECT_ENGINE, weir_aligned_window(10, SEC, 0), T0);
+        int slow = weir_add_limit(s.engine, "slow", &policy);
+        weir_key other = weir_key_u64(s.engine, 1);
+        assert_true(slow >= 0);
+        assert_int_equal(weir_take(s.engine, slow, other, 1, now), 1);
+        for (int round = 0; round < 20; round++) {
+            const struct weir_request both[] = {{s.limit, other, 1}, {slow, other, 1}};
+
+            allowed += subject_decide(&s, 1, now).verdict == WEIR_ALLOWED;
+            policy.burst++;
+            if (look == 0)
+                assert_int_equal(weir_peek(s.engine, s.limit, other, 1, now + WEIR_HOUR).verdict,
+                                 WEIR_ALLOWED);
+            else if (look == 1)
+                (void)weir_decide_all(s.engine, both, 2, now, WEIR_FOREVER, NULL);
+            else
+                assert_int_equal(weir_set_limit(s.engine, slow, &policy, now + WEIR_HOUR), 0);
+            allowed += subject_decide(&s, 1, now - 5 * SEC).verdict == WEIR_ALLOWED;
+        }
+        assert_int_equal(allowed, 10);
+        subject_close(&s);
+    }
+}
+
+/* One call at a bogus instant: clocks that differ are told apart again after it. */
+static void k01_a_bogus_clock_blinds_nobody(void **state)
+{
+    struct subject s;
+    unsigned allowed = 0;
+    weir_ns now = T0 + 60 * SEC;
+
+    (void)state;
+    open_at(&s, SUBJECT_ENGINE, weir_aligned_window(10, SEC, 0), T0);
+    (void)weir_take(s.engine, s.limit, weir_key_u64(s.engine, 1), 1, now + WEIR_DAY);
+    for (int round = 0; round < 20; round++) {
+        allowed += subject_decide(&s, 1, now).verdict == WEIR_ALLOWED;
+        allowed += subject_decide(&s, 1, now - 5 * SEC).verdict == WEIR_ALLOWED;
+    }
+    assert_int_equal(allowed, 10);
+    subject_close(&s);
+}
+
 static void k01_who_is_behind_is_granted_no_more(void **state)
 {
     (void)state;
@@ -1466,6 +1579,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(k01_stale_clocks_never_mint_in_windows),
         cmocka_unit_test(k01_clocks_that_differ_open_no_window_twice),
+        cmocka_unit_test(k01_a_look_ahead_is_no_clock),
+        cmocka_unit_test(k01_a_bogus_clock_blinds_nobody),
+        cmocka_unit_test(k04_what_cannot_be_told_is_not_granted),
+        cmocka_unit_test(k16_a_stale_clock_before_midnight_gets_nothing),
+        cmocka_unit_test(k16_a_shorter_period_keeps_what_counts),
         cmocka_unit_test(k01_who_is_behind_is_granted_no_more),
         cmocka_unit_test(k02_polling_does_not_change_windows),
         cmocka_unit_test(k03_idle_time_is_capped_in_windows),
