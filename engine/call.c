@@ -25,9 +25,16 @@ static __attribute__((noinline)) void reload(struct weir_call *c, struct weir_re
     reader->newest = next == c->s || (c->s == c->aside && next == c->s->previous);
     if (reader->newest)
         return;
-    if (c->aside == NULL)
-        c->s = weir_settings_settle(c->w, c->l, next, c->now, &c->at);
-    else if (weir_limit_instant_of(c->w, c->l, &next->meter, c->now, WEIR_WALL_OF_INSTANT, &c->at))
+    if (c->aside == NULL) {
+        next = weir_settings_settle(c->w, c->l, next, c->now, &c->at);
+        if (next == NULL) { /* no memory for its origin: then this call is one before the change */
+            reader->newest = true;
+            weir_limit_instant_clamped(c->w, c->l, &c->s->meter, c->now, &c->at);
+            return;
+        }
+        c->s = next;
+    } else if (weir_limit_instant_of(c->w, c->l, &next->meter, c->now, WEIR_WALL_OF_INSTANT,
+                                     &c->at))
         c->s = next;
     else
         c->s = weir_settings_aside(c->w, c->l, next, c->now, &c->at, c->aside);
@@ -82,7 +89,7 @@ static bool apply_to(struct weir_call *c, struct weir_atomic_u64 *word,
             return false;
         case WEIR_SLOT_UNKNOWN:
             reload(c, &reader);
-            if (c->s->serial != serial && op->slot != 0) {
+            if ((c->s->serial != serial && op->slot != 0) || (c->kin != 0 && c->s->kin != c->kin)) {
                 c->changed = true;
                 return true;
             }
@@ -111,7 +118,8 @@ static void apply_unplaced(struct weir_call *c, const struct weir_array *array,
                            const struct weir_operation *op)
 {
     struct weir_atomic_u64 nobodys = {0};
-    bool shares = c->overflow && c->w->when_full == WEIR_FULL_SHARE && op->verb != WEIR_CANCEL;
+    bool shares = c->overflow && c->w->when_full == WEIR_FULL_SHARE && op->verb != WEIR_CANCEL &&
+                  op->verb != WEIR_UNDO;
     apply_to(c, shares ? &c->l->overflow : &nobodys, array, op);
     if (shares)
         return;
@@ -128,7 +136,8 @@ static void apply_unplaced(struct weir_call *c, const struct weir_array *array,
 void weir_call_apply_closely(struct weir_call *c, const struct weir_probe *probe,
                              const struct weir_operation *op, bool claims)
 {
-    bool asks = op->verb == WEIR_PEEK || op->verb == WEIR_ADMIT || op->verb == WEIR_CANCEL;
+    bool asks = op->verb == WEIR_PEEK || op->verb == WEIR_ADMIT || op->verb == WEIR_CANCEL ||
+                op->verb == WEIR_UNDO;
     enum weir_look look = claims ? WEIR_CLAIM : asks ? WEIR_LOOK : WEIR_SETTLE;
     for (;;) {
         struct weir_place p = weir_place_of(c->w, probe, c->now, look);

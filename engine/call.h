@@ -34,7 +34,8 @@ struct weir_call {
     struct weir_instant at;
     struct weir_step step;
     bool overflow;               /* the key has no place */
-    bool changed;                /* the policy has, on the way: what gives back looks again */
+    bool changed;                /* the policy has, on the way: nothing was done */
+    uint64_t kin;                /* of the limit and its kind, where another is none; else 0 */
     struct weir_settings *aside; /* where a question may put an origin of its own; else NULL */
 };
 
@@ -51,6 +52,7 @@ WEIR_INLINE bool weir_call_enter(struct weir_call *c, struct weir *w, int limit,
     c->now = now;
     c->ahead = 0;
     c->changed = false;
+    c->kin = 0;
     c->overflow = false;
     c->aside = aside;
     weir_read_begin();

@@ -60,6 +60,7 @@ static inline __attribute__((always_inline)) struct weir_result cell_reserve(
     at.reach = NULL;
     at.guard = 0;
     at.recent = true;
+    at.newest = NULL;
     if (!weir_algorithm_instant(m, now, &at))
         weir_algorithm_instant_clamped(m, now, &at);
     const struct weir_operation op = {.verb = WEIR_ADMIT, .n = n, .max_wait = max_wait};
@@ -97,6 +98,7 @@ uint64_t weir_cell_cancel(struct weir_cell *c, const struct weir_meter *m,
     at.reach = NULL;
     at.guard = 0;
     at.recent = true;
+    at.newest = NULL;
     weir_algorithm_instant_clamped(m, now, &at);
     const struct weir_operation op = {
         .verb = WEIR_CANCEL, .n = n, .slot = r->slot, .before = r->before, .origin = r->origin};
@@ -125,6 +127,7 @@ int weir_cell_reprice(struct weir_cell *c, const struct weir_meter *from,
     at_from.reach = at_to.reach = NULL;
     at_from.guard = at_to.guard = INT64_MAX;
     at_from.recent = at_to.recent = false;
+    at_from.newest = at_to.newest = NULL;
     at_from.left = at_to.left = at_from.into_grain = at_to.into_grain = 0;
     weir_algorithm_instant_clamped(from, now, &at_from);
     weir_algorithm_instant_clamped(to, now, &at_to);

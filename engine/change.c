@@ -29,6 +29,7 @@ struct change {
     struct weir *w;
     struct weir_limit *l;
     const struct weir_policy *policy;
+    const void *zone;
     weir_ns now;
     struct weir_settings *fresh;
     struct weir_settings *orphan; /* what nothing leads to any more */
@@ -67,8 +68,8 @@ static int fill(struct change *c, struct weir_settings *s)
     bool leads = follows(&s->meter, c->policy);
     if (generation == 0)
         return -EAGAIN;
-    int error =
-        weir_settings_fill(fresh, c->policy, s->generations, leads ? s->meter.count_bits : 0);
+    int error = weir_settings_fill(fresh, c->policy, c->zone, s->generations,
+                                   leads ? s->meter.count_bits : 0);
     if (error != 0)
         return error;
     fresh->serial = weir_serial_next();
@@ -135,10 +136,14 @@ int weir_set_limit(struct weir *w, int limit, const struct weir_policy *policy, 
     if (w == NULL || policy == NULL || !weir_policy_is_valid(policy))
         return -EINVAL;
     int saved = errno;
-    pthread_mutex_lock(&w->sweeping);
-    struct change c = {w, weir_limit_at(w, limit), policy, now, NULL, NULL};
-    int error = c.l != NULL ? change(&c) : -ENOENT;
-    pthread_mutex_unlock(&w->sweeping);
+    const void *zone;
+    int error = weir_limit_at(w, limit) == NULL ? -ENOENT : weir_settings_check(policy, &zone);
+    if (error == 0) {
+        pthread_mutex_lock(&w->sweeping);
+        struct change c = {w, weir_limit_at(w, limit), policy, zone, now, NULL, NULL};
+        error = c.l != NULL ? change(&c) : -ENOENT;
+        pthread_mutex_unlock(&w->sweeping);
+    }
     if (error == 0)
         weir_waiters_kick_limit(w->waiters, (unsigned)limit);
     errno = saved;

@@ -4,14 +4,17 @@
  *
  * Of the parent's threads only the one that forks is there. The others have vanished wherever they
  * were, which is what a decision and a move allow of any thread at any time (P1). What is done
- * under locks has no such property, so a fork takes them all first, and gives them back in both
+ * under locks has no such property, so a fork takes them first, and gives them back in both
  * processes:
  *
  *   engines   the list of open engines
- *   sweeping  of each: no sweep and no removal is half done, nor waits for a grace period
+ *   sweeping  of each: no sweep, removal or change is half done, nor waits for a grace period
  *   lock      of each: no limit is half added
  *   liburcu's (table/reclaim.c): no grace period is under way, its thread stands still
  *   arena     of each: no block is half taken. Last, since liburcu's thread has to come by to stop
+ *
+ * The queues of waiters.c are not among them: who waits is a thread that has vanished, so the child
+ * makes them anew, empty; and so is the lock of unix time (wall.c).
  *
  * Guarantees
  *   F1  In the child every call may be made on every engine that was open, by any thread. Nothing
@@ -65,6 +68,8 @@ static void after_fork(bool child)
     for (struct weir *w = first; w != NULL; w = w->next) {
         if (child) {
             w->inherited = true;
+            /* Whoever was writing it has vanished. */
+            weir_store_relaxed(&w->wall_version, 0);
             weir_counters_after_fork(w->counters);
             weir_waiters_reset_in_child(w->waiters);
         }

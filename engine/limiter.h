@@ -3,7 +3,8 @@
  * The limiter inside: an engine's parts, and what its files offer each other.
  *
  *   engine.c    opening and closing           limits.c    adding, finding, removing limits
- *   decide.c    every call on a key           quick.c     the usual decision, and batches
+ *   call.c      one operation on a key        decide.c    decisions, charges, what is given back
+ *   quick.c     the usual decision, batches   cell.c      limiters of eight bytes
  *   all.c       all or none                   permit.c    concurrency
  *   wait.c      sleeping until it may act     waiters.c   queues for permits
  *   place.c     a key's place in the table    wall.c      unix time
@@ -89,8 +90,10 @@ struct weir {
     struct weir_atomic_u64 origins; /* moved since the last sweep, over all limits */
     struct weir *next, **link;      /* fork.c */
     bool inherited;                 /* this is a child's copy: calls under way have vanished */
-    /* Unix time less `now`, and the `now` at which it was told; written once for a second of it. */
-    WEIR_ALIGN_LINE struct weir_atomic_u64 wall_offset;
+    /* Unix time less `now`, and the `now` at which it was told; written once for a second of it.
+       Odd while a thread writes the others: wall.c, O5. */
+    WEIR_ALIGN_LINE struct weir_atomic_u64 wall_version;
+    struct weir_atomic_u64 wall_offset;
     struct weir_atomic_u64 wall_told;
     struct weir_atomic_u64 wall_newest; /* the highest of these, up to stale_max after the last */
     uint8_t secrets[WEIR_KEY_SPACES][WEIR_SECRET_SIZE];
@@ -143,12 +146,14 @@ weir_ns weir_wall_ask(struct weir *w, weir_ns now, enum weir_wall_of of);
 static inline weir_ns weir_wall(const struct weir *w, weir_ns now, enum weir_wall_of of)
 {
     now = weir_now_clamped(now);
-    /* Acquire: pairs with weir_wall_ask; the offset that belongs to it, or a newer one. */
+    uint64_t version = weir_load_acquire(&w->wall_version); /* wall.c, O5 */
     uint64_t told = weir_load_acquire(&w->wall_told);
-    if (__builtin_expect(now - told + WEIR_SECOND >= 2 * WEIR_SECOND, 0))
+    weir_ns wall = now + weir_load_acquire(&w->wall_offset);
+    bool same = version % 2 == 0 && weir_load_relaxed(&w->wall_version) == version;
+    if (__builtin_expect(now - told + WEIR_SECOND >= 2 * WEIR_SECOND, 0) ||
+        __builtin_expect(!same || wall > INT64_MAX, 0))
         return weir_wall_ask((struct weir *)(uintptr_t)w, now, of);
-    weir_ns wall = now + weir_load_relaxed(&w->wall_offset);
-    return wall <= INT64_MAX ? wall : weir_wall_ask((struct weir *)(uintptr_t)w, now, of);
+    return wall;
 }
 
 /* `now` as a meter's line counts it. */
@@ -158,20 +163,15 @@ static inline weir_ns weir_limit_now(const struct weir *w, const struct weir_met
     return __builtin_expect(m->wall, 0) ? weir_wall(w, now, of) : now;
 }
 
-/* What a clock can be behind the newest one without anybody knowing. */
-#define WEIR_WALL_BLUR (2 * WEIR_SECOND)
-
-/* Whether, and how far, `now` is behind other clocks: which is not to be taken for a step of unix
-   time. */
+/* By which others `now` can be told to be behind. */
 static inline void weir_limit_guard(const struct weir *w, const struct weir_meter *m, weir_ns now,
                                     struct weir_instant *at)
 {
     if (__builtin_expect(!m->wall, 1))
         return;
-    uint64_t newest = weir_load_relaxed(&w->wall_newest);
-    weir_ns behind = newest > now ? newest - now : 0;
-    at->recent = behind <= w->stale_max;
-    at->guard = at->recent ? behind + WEIR_WALL_BLUR : 0;
+    at->newest = &w->wall_newest;
+    at->now = now;
+    at->stale_max = w->stale_max;
 }
 
 /* Where `now` is on the line of one of the limit's meters; false when it is before the origin or
@@ -244,14 +244,19 @@ void weir_settings_copy(struct weir_settings *to, const struct weir_settings *fr
 /* Generations and serial fit together, and with those of the predecessor. */
 bool weir_settings_is_valid(const struct weir_settings *s);
 
-/* First settings for a policy: unanchored, unless time does not matter to it. Words of the id may
-   have the generations in `taken`, not all 31, and mean nothing to them. `count_bits`: windows can
-   count so far at least, where that fits. 0, or what weir_policy_prepare returns. */
-int weir_settings_fill(struct weir_settings *s, const struct weir_policy *policy, uint32_t taken,
-                       unsigned count_bits);
+/* Whether a policy can be kept: 0, or what weir_policy_prepare returns. Reads the file of its zone:
+   not with a lock, nor in a read section. */
+int weir_settings_check(const struct weir_policy *policy, const void **zone);
+
+/* First settings for a policy with that zone: unanchored, unless time does not matter to it. Words
+   of the id may have the generations in `taken`, not all 31, and mean nothing to them.
+   `count_bits`: windows can count so far at least, where that fits. 0, or what weir_policy_prepare
+   returns. */
+int weir_settings_fill(struct weir_settings *s, const struct weir_policy *policy, const void *zone,
+                       uint32_t taken, unsigned count_bits);
 
 /* The same in a new object, with a spare. Also -ENOMEM. */
-int weir_settings_make(const struct weir_policy *policy, uint32_t taken,
+int weir_settings_make(const struct weir_policy *policy, const void *zone, uint32_t taken,
                        struct weir_settings **settings, struct weir_settings **spare);
 
 /* The generation of an object that is not yet published, one that is free. */

@@ -81,7 +81,8 @@ static void open_limit(struct weir *w, struct weir_limit *l, struct weir_setting
 
 /* The lock is held; the name is valid. -EAGAIN: an id is there, but takes a sweep or the end of a
    removal first. */
-static int add_locked(struct weir *w, const char *name, const struct weir_policy *policy)
+static int add_locked(struct weir *w, const char *name, const struct weir_policy *policy,
+                      const void *zone)
 {
     struct weir_settings *settings;
     struct weir_settings *spare;
@@ -95,7 +96,7 @@ static int add_locked(struct weir *w, const char *name, const struct weir_policy
     struct weir_limit *l = &w->limits[id];
     if (__builtin_popcount(l->taken) > WEIR_GENERATIONS - WEIR_FREE_TO_REUSE)
         return -EAGAIN;
-    int error = weir_settings_make(policy, l->taken, &settings, &spare);
+    int error = weir_settings_make(policy, zone, l->taken, &settings, &spare);
     if (error != 0)
         return error;
     settings->serial = settings->kin = weir_serial_next();
@@ -117,10 +118,12 @@ int weir_add_limit(struct weir *w, const char *name, const struct weir_policy *p
     int id = check_name(name);
     if (id != 0)
         return id;
+    const void *zone;
     int saved = errno;
-    for (;;) {
+    id = weir_settings_check(policy, &zone);
+    while (id == 0 || id == -EAGAIN) {
         pthread_mutex_lock(&w->lock);
-        id = add_locked(w, name, policy);
+        id = add_locked(w, name, policy, zone);
         pthread_mutex_unlock(&w->lock);
         if (id != -EAGAIN)
             break;
@@ -176,7 +179,7 @@ static void free_limit(struct weir *w, struct weir_limit *l)
 
 int weir_remove_limit(struct weir *w, int limit, weir_ns now)
 {
-    (void)now; /* nothing of a bucket ends by time */
+    (void)now; /* nothing depends on it */
     if (w == NULL)
         return -EINVAL;
     int saved = errno;

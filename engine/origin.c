@@ -77,12 +77,21 @@ void weir_settings_set_generation(struct weir_settings *s, uint32_t generation)
     weir_assert(weir_settings_is_valid(s));
 }
 
-int weir_settings_fill(struct weir_settings *s, const struct weir_policy *policy, uint32_t taken,
-                       unsigned count_bits)
+int weir_settings_check(const struct weir_policy *policy, const void **zone)
+{
+    struct weir_meter meter;
+    int error = weir_policy_prepare(&meter, policy, &room);
+    *zone = error == 0 ? meter.zone : NULL;
+    return error;
+}
+
+int weir_settings_fill(struct weir_settings *s, const struct weir_policy *policy, const void *zone,
+                       uint32_t taken, unsigned count_bits)
 {
     struct weir_room wide = room;
     struct weir_meter meter;
     int error;
+    wide.zone = zone;
     wide.count_bits = count_bits;
     do
         error = weir_policy_prepare(&meter, policy, &wide);
@@ -103,12 +112,13 @@ int weir_settings_fill(struct weir_settings *s, const struct weir_policy *policy
     return 0;
 }
 
-int weir_settings_make(const struct weir_policy *policy, uint32_t taken,
+int weir_settings_make(const struct weir_policy *policy, const void *zone, uint32_t taken,
                        struct weir_settings **settings, struct weir_settings **spare)
 {
     struct weir_settings *s = weir_settings_allocate();
     *spare = weir_settings_allocate();
-    int error = s == NULL || *spare == NULL ? -ENOMEM : weir_settings_fill(s, policy, taken, 0);
+    int error =
+        s == NULL || *spare == NULL ? -ENOMEM : weir_settings_fill(s, policy, zone, taken, 0);
     if (error != 0) {
         free(s);
         free(*spare);

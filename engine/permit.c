@@ -27,6 +27,7 @@ static int begin(struct weir_call *c, struct weir *w, int limit)
         weir_read_end();
         return -EINVAL;
     }
+    c->kin = c->s->kin;
     weir_call_settle(c); /* time plays no part: it never fails */
     return 0;
 }
@@ -37,6 +38,8 @@ static struct weir_result take(struct weir_call *c, weir_key key, uint64_t n,
 {
     const struct weir_operation op = {.verb = WEIR_ADMIT, .n = n};
     weir_call_apply(c, key, &op, weir_algorithm_can_grant(&c->s->meter, n));
+    if (c->changed)
+        return weir_result_invalid();
     struct weir_result result = weir_call_result(c);
     if (result.verdict != WEIR_ALLOWED)
         return result;
@@ -63,7 +66,8 @@ struct weir_result weir_acquire(struct weir *w, int limit, weir_key key, uint64_
     if (w == NULL || begin(&c, w, limit) != 0)
         return weir_result_invalid();
     struct weir_result result = take(&c, key, n, out);
-    weir_call_count(&c, result.verdict);
+    if (!c.changed)
+        weir_call_count(&c, result.verdict);
     weir_read_end();
     return result;
 }
@@ -87,6 +91,7 @@ int weir_release(struct weir *w, struct weir_permit *permit)
             weir_call_apply_to_overflow(&c, &op);
         else
             weir_call_apply(&c, permit->key, &op, false);
+        own = !c.changed;
     }
     weir_read_end();
     if (!own)
@@ -105,6 +110,10 @@ int weir_in_use(struct weir *w, int limit, weir_key key, uint64_t *in_use, uint6
         return error;
     const struct weir_operation op = {.verb = WEIR_PEEK};
     weir_call_apply(&c, key, &op, false);
+    if (c.changed) {
+        weir_read_end();
+        return -EINVAL;
+    }
     if (in_use != NULL)
         *in_use = c.step.payload;
     if (limit_out != NULL)
@@ -135,7 +144,10 @@ static int try_take(void *context)
     answer = -ENOENT;
     if (c.s->kin == waiting->kin) {
         struct weir_result result = take(&c, waiting->key, waiting->n, waiting->out);
-        answer = result.verdict == WEIR_ALLOWED ? 1 : result.verdict == WEIR_NEVER ? -E2BIG : 0;
+        answer = result.verdict == WEIR_ALLOWED   ? 1
+                 : result.verdict == WEIR_NEVER   ? -E2BIG
+                 : result.verdict == WEIR_INVALID ? -EINVAL
+                                                  : 0;
         if (answer == 0 && c.overflow && c.w->when_full == WEIR_FULL_DENY)
             answer = -ENOSPC;
         if (answer > 0)
@@ -154,7 +166,7 @@ static bool fits(void *host, unsigned limit, weir_key key, uint64_t n)
         return true;
     const struct weir_operation op = {.verb = WEIR_PEEK, .n = n};
     weir_call_apply(&c, key, &op, false);
-    bool fit = c.step.verdict != WEIR_DENIED || c.s->kin != waiting->kin;
+    bool fit = c.changed || c.step.verdict != WEIR_DENIED || c.s->kin != waiting->kin;
     weir_read_end();
     return fit;
 }

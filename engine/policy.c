@@ -206,6 +206,7 @@ int weir_policy_prepare(struct weir_meter *m, const struct weir_policy *policy,
     m->form = (uint8_t)policy->form;
     if (policy->limit == WEIR_UNLIMITED && policy->kind != WEIR_CONCURRENCY) {
         m->unlimited = 1;
+        m->form = WEIR_FORM_PLAIN; /* no zone is looked for, and none is looked at */
         m->grains = m->token = 1;
         m->span = ((uint64_t)1 << room->payload_bits) - 1;
         m->elapsed_max = UINT64_MAX;

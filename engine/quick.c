@@ -94,7 +94,7 @@ static __attribute__((noinline)) struct weir_result end_denied(const struct weir
                                                                weir_read_mark mark)
 {
     const struct weir_ask ask = {0, room};
-    const struct weir_instant at = {line, 0, 0, 0, 0, false, NULL};
+    const struct weir_instant at = {line, 0, 0, 0, 0, false, NULL, 0, 0, NULL};
     struct weir_result result;
     weir_bucket_deny(m, &ask, &at, true, payload, &result);
     weir_count(&row->of[WEIR_DENIED], 1, false);
@@ -121,7 +121,7 @@ WEIR_INLINE bool attempt_any(struct weir_atomic_u64 *word, const struct weir_met
 static __attribute__((noinline)) struct weir_result decide_further(const struct question *q)
 {
     struct weir_instant at;
-    struct weir_result result;
+    struct weir_result result = {WEIR_INVALID, 0, 0, 0};
     bool done = false;
     weir_read_begin();
     struct look look = look_for(&q->w->table, q->key, q->limit);
@@ -173,7 +173,7 @@ WEIR_INLINE struct weir_result decide(struct weir *w, int limit, weir_key key, u
                                       weir_ns now)
 {
     const struct question q = {w, limit, key, n, now};
-    struct weir_instant at = {0, 0, 0, 0, 0, false, NULL};
+    struct weir_instant at = {0, 0, 0, 0, 0, false, NULL, 0, 0, NULL};
     struct weir_result result;
     struct weir_ask ask;
     uint64_t payload;

@@ -9,10 +9,11 @@
  *   4  a grace period: nobody reads the old chain; it is freed
  *   5  the target is published again as one whose older generations are free
  *
- * Words of a removed limit are in no chain. Where the id is in use again, they become words of
- * payload 0 of the target's generation in step 2; where it is free, of payload 0 of one generation,
- * which stays taken: one that no word of the id has, if there is one. Payload 0 is "never used" to
- * whoever knows the generation, as any word is to whoever does not.
+ * Words of a removed limit, and of one before it became of another kind, are in no chain. Where the
+ * id is in use again, they become words of payload 0 of the target's generation in step 2; where it
+ * is free, of payload 0 of one generation, which stays taken: one that no word of the id has, if
+ * there is one. Payload 0 is "never used" to whoever knows the generation, as any word is to
+ * whoever does not.
  *
  * Guarantees (S and P numbered as in the README)
  *   S5  No answer changes.
@@ -60,7 +61,7 @@ static bool rebased(const struct weir_limit *l, uint64_t word, uint64_t *next)
     if (!weir_settings_translate(target, word, &payload)) {
         if ((target->generations & bit) == 0)
             return false; /* of newer settings */
-        payload = 0;      /* of a limit that was removed */
+        payload = 0;      /* of a limit that was removed, or was of another kind */
     }
     *next = target->meter.mark | payload;
     return true;

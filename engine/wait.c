@@ -85,9 +85,12 @@ int weir_wait(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns deadl
     int error = 0;
     if (result.verdict != WEIR_ALLOWED) {
         error = refusal(w, limit, result.verdict);
-    } else if (result.wait != 0 && !sleep_until(w, weir_now_clamped(now) + result.wait)) {
-        weir_cancel(w, &r, weir_clock_of(w));
-        error = -EINTR;
+    } else if (result.wait != 0 && !sleep_until(w, r.instant)) {
+        now = weir_clock_of(w);
+        if (now < r.instant) { /* else it may act: there is nothing to give back any more */
+            weir_cancel(w, &r, now);
+            error = -EINTR;
+        }
     }
     errno = saved;
     return error;

@@ -5,6 +5,12 @@
  * What unix time is ahead of `now` is asked about when a `now` comes that is a second or more away
  * from the last one at which it was. So a wall clock that is set is followed within a second of
  * `now`, and a decision costs no look at a clock.
+ *
+ * Guarantees (O numbered as in the README)
+ *   O5  What is ahead, and the `now` at which it was told, are written under a sequence lock: the
+ *       version is odd meanwhile. Who reads loads it, the others, and it again, all but the last
+ *       with acquire; these pair with the writer's releases: whoever sees one of the two of a later
+ *       version sees the version changed. Who finds it taken does not write: somebody else is.
  */
 #include "limiter.h"
 
@@ -36,9 +42,11 @@ weir_ns weir_wall_ask(struct weir *w, weir_ns now, enum weir_wall_of of)
     if (of == WEIR_WALL_OF_INSTANT)
         return wall;
     note_newest(w, now);
-    /* Two threads that ask at a time may mix theirs up: both are answers about this second. */
-    weir_store_relaxed(&w->wall_offset, wall - now);
-    /* Release: pairs with weir_wall. */
-    weir_store_release(&w->wall_told, now);
+    uint64_t version = weir_load_relaxed(&w->wall_version);
+    if (version % 2 == 0 && weir_cas_acq_rel(&w->wall_version, &version, version + 1)) { /* O5 */
+        weir_store_release(&w->wall_offset, wall - now);
+        weir_store_release(&w->wall_told, now);
+        weir_store_release(&w->wall_version, version + 2);
+    }
     return wall;
 }

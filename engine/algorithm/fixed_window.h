@@ -69,7 +69,9 @@ static inline int weir_fixed_prepare(struct weir_meter *m, const struct weir_pol
     unsigned half_bits = room->payload_bits - bits - 2; /* of the positions */
     if (policy->form == WEIR_FORM_CALENDAR) {
         m->tick = weir_fixed_longest(policy);
-        return weir_zone_find(policy->zone, (const struct weir_zone **)&m->zone);
+        m->zone = room->zone;
+        return m->zone != NULL ? 0
+                               : weir_zone_find(policy->zone, (const struct weir_zone **)&m->zone);
     }
     if (policy->form == WEIR_FORM_ALIGNED) {
         weir_i128 offset = (weir_i128)policy->utc_offset_s * (weir_i128)WEIR_SECOND;
@@ -134,23 +136,42 @@ static inline struct weir_fixed weir_fixed_ended(uint64_t position, bool later)
     return f;
 }
 
+/* What a clock can be behind the newest one without anybody knowing. */
+#define WEIR_FIXED_BLUR (2 * WEIR_SECOND)
+
+/* By what `now` may be behind, which is not to be taken for a step of unix time. */
+static inline weir_i128 weir_fixed_guard(const struct weir_instant *at, bool *recent)
+{
+    if (at->newest == NULL) {
+        *recent = at->recent;
+        return (weir_i128)at->guard;
+    }
+    /* Relaxed: raised before the word was published, which was loaded with acquire. */
+    uint64_t newest = weir_load_relaxed(at->newest);
+    weir_ns behind = newest > at->now ? newest - at->now : 0;
+    *recent = behind <= at->stale_max;
+    return *recent ? (weir_i128)behind + (weir_i128)WEIR_FIXED_BLUR : 0;
+}
+
 /* A numbered window that lies ahead of `now`. */
 static inline struct weir_fixed weir_fixed_read_ahead(const struct weir_meter *m, bool ahead,
                                                       struct weir_fixed f,
                                                       const struct weir_instant *at)
 {
+    bool recent;
+    weir_i128 guard = weir_fixed_guard(at, &recent);
     weir_i128 until = weir_window_until(m, at, f.position);
     weir_i128 window = weir_window_on_calendar(m) ? weir_window_until(m, at, at->line + 1)
                                                   : (weir_i128)m->tick - (int64_t)at->into_grain;
     if (!ahead) {
-        if (until > window + (weir_i128)at->guard)
-            return weir_fixed_ended(at->line, !at->recent);
+        if (until > window + guard)
+            return weir_fixed_ended(at->line, !recent);
         return f.count == 0 ? weir_fixed_ended(f.position, true) : f;
     }
     /* Relaxed: raised before the word was published, which was loaded with acquire. */
     weir_i128 reach = at->reach != NULL ? (weir_i128)weir_load_relaxed(at->reach) : 0;
-    if (at->reach != NULL && until > reach + (weir_i128)m->tick + (weir_i128)at->guard)
-        return weir_fixed_ended(at->line, !at->recent);
+    if (at->reach != NULL && until > reach + (weir_i128)m->tick + guard)
+        return weir_fixed_ended(at->line, !recent);
     f.wait = weir_window_clip(until);
     f.where = f.wait != 0 ? WEIR_FIXED_AHEAD : WEIR_FIXED_RUNNING;
     return f;

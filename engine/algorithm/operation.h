@@ -42,8 +42,14 @@ struct weir_instant {
     uint64_t elapsed;    /* grains since the origin; before it, modulo 2^64. Calendar: unix time */
     uint64_t into_grain; /* ns since the grain, or the window, began */
     uint64_t left;       /* calendar windows: ns until the window ends; 0: it is not known */
-    weir_ns guard; /* windows by unix time: so much, and a window, the instant may be behind */
-    bool recent;   /* the same: it is known to be no further behind than that */
+    /* Windows by unix time: so much, and a window, the instant may be behind; and whether it is
+       known to be no further behind than that. */
+    weir_ns guard;
+    bool recent;
+    /* The same in an engine, told only once a word was loaded, whose writer may have been newer: by
+       the newest `now`, NULL: by those two; that of the call; and what stale clocks differ by. */
+    const struct weir_atomic_u64 *newest;
+    weir_ns now, stale_max;
     struct weir_atomic_u64 *reach; /* windows by unix time: the longest wait that was ever granted
                                       under the limit; NULL: not known */
 };
@@ -72,6 +78,7 @@ struct weir_room {
     unsigned payload_bits;
     unsigned count_bits;
     weir_ns lasts;
+    const void *zone; /* of calendar windows, where it was found before; NULL: it is looked for */
     weir_ns lasts_aligned; /* the same for aligned windows, which cannot have a coarser grain */
     weir_ns lasts_sliding; /* the same for all numbers of sliding ones */
 };

@@ -135,14 +135,20 @@ static inline bool weir_sliding_fits(const struct weir_meter *m, const struct we
     return weir_sliding_fading(m, s) <= (weir_u128)(m->burst - n - s->current) * m->tick;
 }
 
-/* ceil(previous * (W - e) / W), by a share of 2^-64ths that is off by less than 2. */
+/* ceil(previous * (W - e) / W). By a share in 2^-64ths, which is off by less than 2: the floor of
+   that is too small by 2 at most, and by 2 only where the period has more of them than 2^64 divided
+   by `previous`, and then rarely. */
 static inline uint64_t weir_sliding_faded(const struct weir_meter *m, const struct weir_sliding *s)
 {
     uint64_t rest = m->tick - s->into;
     if (s->into == 0)
         return s->previous;
+    weir_u128 fading = weir_sliding_fading(m, s);
     uint64_t faded = weir_scale_high(s->previous, weir_scale_share(rest, &m->ticks));
-    return faded + ((weir_u128)faded * m->tick < weir_sliding_fading(m, s));
+    faded += (weir_u128)faded * m->tick < fading;
+    if (__builtin_expect((weir_u128)faded * m->tick < fading, 0))
+        faded++;
+    return faded;
 }
 
 static inline uint64_t weir_sliding_left(const struct weir_meter *m, const struct weir_sliding *s)
@@ -376,16 +382,16 @@ static inline struct weir_step weir_sliding_cancel(const struct weir_meter *m, u
     return step;
 }
 
-/* n left: the rest is what was taken in this window, and nothing in the one before. */
+/* n left: the rest is what was taken in the window at the instant, and nothing in the one before.
+ */
 static inline struct weir_step weir_sliding_set(const struct weir_meter *m, uint64_t payload,
                                                 uint64_t n, const struct weir_instant *at)
 {
-    struct weir_sliding s = weir_sliding_read(m, payload, at);
     struct weir_step step = {WEIR_ALLOWED, true, payload, 0, 0, 0, 0};
-    if (s.number > weir_sliding_number_max(m))
+    if (at->line > weir_sliding_number_max(m))
         step.write = false;
     else
-        step.payload = weir_sliding_payload(m, s.number, 0, n < m->burst ? m->burst - n : 0);
+        step.payload = weir_sliding_payload(m, at->line, 0, n < m->burst ? m->burst - n : 0);
     return step;
 }
 

@@ -542,7 +542,7 @@ static inline bool weir_bucket_move_origin(struct weir_meter *m, weir_ns now, we
     }
     if (origin <= INT64_MIN || total > INT64_MAX || total < INT64_MIN)
         return false;
-    struct weir_instant at = {0, 0, 0, 0, 0, false, NULL};
+    struct weir_instant at = {0, 0, 0, 0, 0, false, NULL, 0, 0, NULL};
     weir_bucket_set_origin(m, (int64_t)origin, WEIR_BUCKET_LINE_MAX);
     *steps = (int64_t)total;
     bool told = weir_bucket_instant(m, now, &at);

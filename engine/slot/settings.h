@@ -49,6 +49,7 @@ static inline void weir_settings_changed_at(const struct weir_settings *s,
     at->reach = NULL;
     at->guard = INT64_MAX; /* clocks may have been ahead of the change */
     at->recent = false;
+    at->newest = NULL;
     weir_algorithm_instant_clamped(m, m->wall ? s->changed_wall : s->changed, at);
 }
 

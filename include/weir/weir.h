@@ -23,18 +23,20 @@
  *     (weir_thread_ready does that beforehand) and allocates its counters for the engine;
  *   - in the call that gives a limit an origin for its times (its first one; then once in months at
  *     the fastest rates, or when the clock jumps), which allocates;
+ *   - in one call for each second of `now` under windows by unix time, which asks a clock about it;
  *   - in the call of a new key that replaces its part of the table by a larger one, or by one with
  *     no idle keys: it takes memory from the system now and then (and never waits for a lock), and
  *     hands what is replaced to liburcu's thread, which the first such call of the process starts.
  *     Calls that come by meanwhile each move 16 lines.
  *
  * Legal times are 0 to 2^63-1 (a larger `now` counts as 2^63-1), spans 0 to 2^64-1. A clock may
- * jump by any distance: a limit's times reach at least 180 days ahead of its first call and
- * stale_max back, and a call outside of that (a peek excepted) gives it another origin. 30 of these
- * (7, where the id was that of a removed limit) are told apart until the next weir_add_limit or
- * weir_trim; after that, time stands still for that limit at the end of its line. No such jump
- * doubles a debt, nor loses one, except those that the later time has paid: a key that is full by
- * one clock may be forgotten, and is full by all.
+ * jump by any distance: a limit's times reach at least 180 days ahead of its first call (sliding
+ * windows: 90, aligned ones of less than 4 ms: 45) and stale_max back, and a call outside of that
+ * (a peek excepted) gives it another origin. 30 of these (7, where the id was that of a removed
+ * limit) are told apart until the next weir_add_limit or weir_trim; after that, time stands still
+ * for that limit at the end of its line. No such jump doubles a debt, nor loses one, except those
+ * that the later time has paid: a key that is full by one clock may be forgotten, and is full by
+ * all.
  */
 #ifndef WEIR_WEIR_H
 #define WEIR_WEIR_H
@@ -195,8 +197,8 @@ struct weir_policy weir_sliding_window(uint64_t limit, weir_ns period);
 
 /*
  * Concurrency: at most `limit` permits in use at a time, by weir_acquire and weir_release.
- * WEIR_UNLIMITED counts too. weir_decide and the like take permits without a handle, weir_refund
- * gives them back. Limits to 2^48.
+ * WEIR_UNLIMITED counts too, up to 2^58-1. weir_decide and the like take permits without a handle,
+ * weir_refund gives them back. Limits to 2^48.
  */
 struct weir_policy weir_concurrency(uint64_t limit);
 
@@ -250,7 +252,8 @@ struct weir_options {
     void *clock_context;
     enum weir_when_full when_full;
     /* Unix time in ns at the instant `now`, for aligned and calendar windows; asked about once for
-       each second of `now`. NULL = `now` + CLOCK_REALTIME - CLOCK_MONOTONIC. */
+       each second of `now`, in the middle of a call: must not wait, nor call weir. NULL = `now` +
+       CLOCK_REALTIME - CLOCK_MONOTONIC. */
     weir_ns (*wall_clock)(void *context, weir_ns now);
     void *wall_context;
     const uint8_t *secret; /* 192 random bytes for weir_key_*, copied; NULL = from getrandom() */
@@ -262,7 +265,7 @@ struct weir_options {
  * weir_engine(3). Makes system calls. Returns 0 and writes *out (owned by the caller, who ends it
  * with weir_close), or
  *
- *   -EINVAL  out is NULL, options->size or when_full is unknown
+ *   -EINVAL  out is NULL, options->size or when_full is unknown, clock without sleep_until
  *
  *   -ERANGE  max_keys, max_limits or stale_max is outside of its range
  *
@@ -324,11 +327,13 @@ WEIR_MUST_USE int weir_add_limit(struct weir *w, const char *name,
  *   - From or to WEIR_UNLIMITED as well, concurrency excepted: all keys were idle.
  *
  * Equal settings change nothing, to the bit. A reservation made before can be cancelled as before,
- * unless its keys started fresh or the limit was changed some 29 times since: then it gives back 0.
+ * unless its keys started fresh, or of two changes or more since one has read the table (about
+ * every 29th does): then it gives back 0.
  *
  * Takes the engine's lock and allocates. About every 29th change of one limit reads all of the
- * table, and that and a change of the kind wait for other threads' calls under way: not from inside
- * a read-side section of liburcu's. Returns 0, or
+ * table; that, a change of the kind, from or to unlimited, and one before the limit's first call
+ * wait for other threads' calls under way: not from inside a read-side section of liburcu's.
+ * Returns 0, or
  *
  *   -EINVAL  w or policy is NULL, or the policy is not valid (weir_add_limit)
  *
@@ -553,9 +558,10 @@ uint64_t weir_refund(struct weir *w, int limit, weir_key key, uint64_t n, weir_n
 uint64_t weir_take(struct weir *w, int limit, weir_key key, uint64_t max, weir_ns now);
 
 /*
- * Charges a cost known only afterwards: always taken, above the burst and into debt if need be.
- * Returns what was charged: n, or the part of it that can be represented (at least 135 days of
- * debt); 0 when w or the limit is bad, or the key had no place and when_full is not SHARE.
+ * Charges a cost known only afterwards: always taken, above the burst and into debt if need be (of
+ * a window: up to its limit, since a count says no more). Returns what was charged: n, or the part
+ * of it that can be represented (at least 135 days of debt); 0 when w or the limit is bad, or the
+ * key had no place and when_full is not SHARE.
  */
 uint64_t weir_charge(struct weir *w, int limit, weir_key key, uint64_t n, weir_ns now);
 
@@ -653,8 +659,9 @@ WEIR_MUST_USE struct weir_result weir_acquire(struct weir *w, int limit, weir_ke
  *
  *   -ENOSPC     the key has no place, and when_full is WEIR_FULL_DENY
  *
- * Whoever leaves without permits leaves nothing behind. Not from inside a read-side section of
- * liburcu's.
+ * Whoever leaves without permits leaves nothing behind. A key without a place waits for permits of
+ * the overflow, also when a place for it becomes free meanwhile. Not from inside a read-side
+ * section of liburcu's.
  */
 WEIR_MUST_USE int weir_acquire_wait(struct weir *w, int limit, weir_key key, uint64_t n,
                                     weir_ns deadline, struct weir_permit *out);
@@ -777,8 +784,8 @@ struct weir_sometimes {
     uint64_t last; /* the instant it was last done, + 1 */
 };
 
-/* Whether to do it this time. Any number of threads may share s: within an interval only one of
-   them is told to. s NULL: false. A `now` before the last instant counts as that instant. */
+/* Whether to do it this time. Any number of threads may share s: of those that the interval alone
+   would tell to, one is. s NULL: false. A `now` before the last instant counts as that instant. */
 bool weir_sometimes(struct weir_sometimes *s, weir_ns now);
 
 /* ---- what is going on inside ------------------------------------------------------------ */

@@ -589,7 +589,7 @@ struct weir_result window_step(struct window_limit *l, struct window_key *key, u
                                          .instant = (uint64_t)(clamp_now(now) + plan.wait),
                                          .before = *key,
                                          .after = plan.next};
-    if (plan.wait > l->longest)
+    if (l->kind == WEIR_FIXED_WINDOW && plan.wait > l->longest)
         l->longest = plan.wait;
     *key = plan.next;
     describe(l, key, t, &result);
@@ -703,7 +703,7 @@ void window_set_balance(const struct window_limit *l, struct window_key *key, ui
         /* Of any number of permits none are in use when all are left. */
         *key = (struct window_key){.used = true, .count = l->unlimited ? 0 : count};
     } else if (l->kind == WEIR_SLIDING_WINDOW) {
-        *key = key_of(view_at(l, key, t).k, 0, (model_int)count);
+        *key = key_of(window_at(l, t), 0, (model_int)count);
     } else if (stage_at(l, key, t) == ACTIVE) {
         key->ahead = false;
         key->count = count;
@@ -719,13 +719,14 @@ void window_forget(struct window_key *key)
 
 /* ---- settings that change ----------------------------------------------------------------- */
 
-static bool same_numbers(const struct window_limit *a, const struct window_limit *b)
+/* Whether both have the same windows. */
+static bool same_windows(const struct window_limit *a, const struct window_limit *b)
 {
     if (a->form != b->form || from_first_hit(a))
         return false;
     if (on_calendar(a))
         return a->zone == b->zone && a->calendar == b->calendar;
-    return a->period == b->period && a->offset == b->offset;
+    return a->period == b->period && (a->offset - b->offset) % a->period == 0;
 }
 
 /* An instant of windows of one form as those of another tell it. */
@@ -745,16 +746,17 @@ static void change_fixed(const struct window_limit *from, struct window_key *key
         return;
     }
     key->count = less_of(key->count, (uint64_t)to->count_max);
-    if (same_numbers(from, to))
-        return;
+    key->ahead = stage == AHEAD;
+    t = unix_or_now(to, now);
     start = retold(from, window_start(from, key->position), to);
-    if (from_first_hit(to)) {
+    if (same_windows(from, to)) {
         key->position = window_at(to, start);
-    } else {
-        key->ahead = stage == AHEAD;
-        key->position = window_at(to, stage == AHEAD ? start : unix_or_now(to, now));
+        return;
     }
-    if (stage_of(to, key, unix_or_now(to, now)) == ENDED)
+    key->position = window_at(to, stage == AHEAD || from_first_hit(to) ? start : t);
+    if (!from_first_hit(to) && key->position <= window_at(to, t))
+        key->ahead = false; /* it has begun */
+    if (from_first_hit(to) && start + to->period <= t)
         window_forget(key);
 }
 
@@ -767,7 +769,9 @@ static void change_sliding(const struct window_limit *from, struct window_key *k
     estimate = v.current + ceil_div(v.previous * (from->period - v.e), from->period);
     if (estimate == 0)
         window_forget(key);
-    else if (from->period != to->period)
+    else if (from->period == to->period)
+        *key = key_of(v.k, v.previous, v.current);
+    else
         *key = key_of(window_at(to, t), 0, estimate);
     key->count = less_of(key->count, (uint64_t)to->count_max);
     key->previous = less_of(key->previous, (uint64_t)to->count_max);

@@ -44,7 +44,7 @@ struct window_limit {
     enum window_zone zone;
     model_int wall;    /* unix time less `now`; a cell's `now` is unix time */
     bool believes;     /* a cell: what was reserved ahead is believed however far it is */
-    model_int longest; /* wait that was granted */
+    model_int longest; /* wait that was granted under a fixed window */
     /* An engine's clocks: the `now` at which unix time was asked about last, and the highest such;
        and by what a window may be further ahead than else, since a `now` is known to be behind. */
     bool asked;

@@ -16,7 +16,7 @@ static struct weir_settings settings_of(uint32_t generation, weir_ns origin_s,
     struct weir_settings *made;
     struct weir_settings *spare;
     struct weir_policy policy = weir_token_bucket(1, WEIR_HOUR, 10);
-    assert_int_equal(weir_settings_make(&policy, 0, &made, &spare), 0);
+    assert_int_equal(weir_settings_make(&policy, NULL, 0, &made, &spare), 0);
     struct weir_settings s = *made;
     free(made);
     free(spare);

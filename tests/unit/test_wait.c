@@ -359,7 +359,7 @@ static void k11_k12_an_interrupted_sleep_gives_back(void **state)
     }
 }
 
-/* As by weir_cancel: less what was reserved after it meanwhile, and nothing after its instant. */
+/* As by weir_cancel: less what was reserved after it meanwhile. */
 static void reserve_one(struct fake *f)
 {
     struct weir_result result = weir_reserve(f->w, f->limit, f->key, 1, f->now, WEIR_FOREVER, NULL);
@@ -370,7 +370,6 @@ static void k11_what_an_interrupted_sleep_gives_back(void **state)
 {
     (void)state;
     static const struct nap interrupted = {INTERRUPTED, 0};
-    static const struct nap late = {INTERRUPTED_LATE, 1};
     struct fake f;
     open_fake(&f, weir_token_bucket(1, SEC, 5));
     assert_int_equal(wait_for(&f, 5, T0), 0);
@@ -380,12 +379,25 @@ static void k11_what_an_interrupted_sleep_gives_back(void **state)
     assert_int_equal(wait_for(&f, 3, WEIR_FOREVER), -EINTR);
     /* 3 and 1 were owed; 2 came back */
     assert_int_equal(weir_peek(f.w, f.limit, f.key, 1, T0).wait, 3 * SEC);
-    f.meanwhile = NULL;
-    f.script = &late;
-    assert_int_equal(wait_for(&f, 1, WEIR_FOREVER), -EINTR);
-    assert_int_equal(f.now, T0 + 3 * SEC + 1);
-    assert_int_equal(weir_peek(f.w, f.limit, f.key, 1, f.now).wait, SEC - 1);
     weir_close(f.w);
+}
+
+/* Once its instant has come it acts, whatever has woken it. */
+static void k12_a_signal_that_comes_too_late(void **state)
+{
+    (void)state;
+    for (weir_ns by = 0; by < 2; by++) {
+        const struct nap late = {INTERRUPTED_LATE, by};
+        struct fake f;
+        open_fake(&f, weir_token_bucket(1, SEC, 1));
+        assert_int_equal(wait_for(&f, 1, T0), 0);
+        f.script = &late;
+        f.scripted = 1;
+        assert_int_equal(wait_for(&f, 1, WEIR_FOREVER), 0);
+        assert_int_equal(f.now, T0 + SEC + by);
+        assert_int_equal(weir_peek(f.w, f.limit, f.key, 1, f.now).wait, SEC - by);
+        weir_close(f.w);
+    }
 }
 
 /* ---- the order of waiters ---- */
@@ -582,6 +594,7 @@ int main(void)
         cmocka_unit_test(errno_stays),
         cmocka_unit_test(k11_k12_an_interrupted_sleep_gives_back),
         cmocka_unit_test(k11_what_an_interrupted_sleep_gives_back),
+        cmocka_unit_test(k12_a_signal_that_comes_too_late),
         cmocka_unit_test(k36_waiters_act_in_the_order_they_came),
         cmocka_unit_test(the_real_clock_is_not_early),
         cmocka_unit_test(k12_a_signal_ends_the_wait),

@@ -1,0 +1,817 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * K12, K13, K36: permits and who waits for them. What is in use is what was acquired less what was
+ * released, whoever is refused, interrupted or too late; waiters of a key are served in the order
+ * in which they came, and whatever may let one go on wakes it.
+ *
+ * A wake-up that gets lost shows as a test that does not end.
+ */
+#include "../support.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define THREADS 8
+#define T0      WEIR_HOUR
+
+/* One limit, and the key that is waited for. */
+struct scene {
+    struct weir *w;
+    int limit;
+    weir_key key;
+    _Atomic weir_ns now; /* of a clock that stands still; 0: the real one */
+};
+
+static weir_ns still_clock(void *context)
+{
+    return ((struct scene *)context)->now;
+}
+
+static int no_sleep(void *context, weir_ns instant)
+{
+    (void)context;
+    (void)instant;
+    return 0;
+}
+
+static void open_scene(struct scene *s, uint64_t permits)
+{
+    const struct weir_options options = {
+        .max_keys = 64, .clock = still_clock, .sleep_until = no_sleep, .clock_context = s};
+    s->now = T0;
+    s->w = open_engine(&options);
+    s->limit = add_limit(s->w, "a", weir_concurrency(permits));
+    s->key = weir_key_u64(s->w, 1);
+}
+
+static uint64_t in_use(const struct scene *s)
+{
+    uint64_t n = UINT64_MAX;
+    assert_int_equal(weir_in_use(s->w, s->limit, s->key, &n, NULL), 0);
+    return n;
+}
+
+/* Threads that wait for the key, or one that hashes alike. */
+static uint64_t waiting(const struct scene *s)
+{
+    return weir_load_acquire(
+        &weir_waiters_bucket(s->w->waiters, (unsigned)s->limit, s->key)->count);
+}
+
+static void acquire(struct scene *s, uint64_t n, struct weir_permit *out)
+{
+    assert_int_equal(weir_acquire(s->w, s->limit, s->key, n, out).verdict, WEIR_ALLOWED);
+    assert_int_equal(out->n, n);
+}
+
+static void set_permits(struct scene *s, uint64_t permits)
+{
+    struct weir_policy policy = weir_concurrency(permits);
+    assert_int_equal(weir_set_limit(s->w, s->limit, &policy, T0), 0);
+}
+
+/* Nobody waits, nothing is in use, and all that there is can be had. */
+static void end_scene(struct scene *s, uint64_t permits)
+{
+    struct weir_permit all;
+    assert_int_equal(waiting(s), 0);
+    assert_int_equal(in_use(s), 0);
+    acquire(s, permits, &all);
+    assert_int_equal(weir_release(s->w, &all), 0);
+    weir_close(s->w);
+}
+
+/* ---- a thread that waits ---- */
+
+struct waiter {
+    struct scene *s;
+    uint64_t n;
+    weir_ns deadline;
+    pthread_t thread;
+    struct weir_permit permit;
+    int got;
+    struct weir_atomic_u64 ended;
+};
+
+static void *wait_in_thread(void *context)
+{
+    struct waiter *a = context;
+    struct scene *s = a->s;
+    a->got = weir_acquire_wait(s->w, s->limit, s->key, a->n, a->deadline, &a->permit);
+    weir_store_release(&a->ended, 1);
+    return NULL;
+}
+
+/* Returns when it stands in line. */
+static void start(struct waiter *a, struct scene *s, uint64_t n, weir_ns deadline)
+{
+    uint64_t before = waiting(s);
+    *a = (struct waiter){.s = s, .n = n, .deadline = deadline};
+    assert_int_equal(pthread_create(&a->thread, NULL, wait_in_thread, a), 0);
+    while (waiting(s) != before + 1)
+        sched_yield();
+}
+
+static bool has_ended(const struct waiter *a)
+{
+    return weir_load_acquire(&a->ended) != 0;
+}
+
+/* Joins it, and looks at what it has come to. */
+static void assert_got(struct waiter *a, int got)
+{
+    assert_int_equal(pthread_join(a->thread, NULL), 0);
+    assert_int_equal(a->got, got);
+    assert_int_equal(a->permit.n, got == 0 ? a->n : 0);
+    assert_int_equal(weir_release(a->s->w, got == 0 ? NULL : &a->permit), -EINVAL);
+}
+
+static void release(struct waiter *a)
+{
+    assert_int_equal(weir_release(a->s->w, &a->permit), 0);
+}
+
+static void nothing(int signal)
+{
+    (void)signal;
+}
+
+static void handle_signals(int flags)
+{
+    struct sigaction handler = {.sa_handler = nothing, .sa_flags = flags};
+    assert_int_equal(sigaction(SIGUSR1, &handler, NULL), 0);
+}
+
+/* A signal that comes before the sleep interrupts nothing, so there are more of them. */
+static void interrupt(struct waiter *a)
+{
+    while (!has_ended(a)) {
+        pthread_kill(a->thread, SIGUSR1);
+        usleep(1000);
+    }
+}
+
+/* ---- order ---- */
+
+static void k36_first_come_first_served(void **state)
+{
+    (void)state;
+    unsigned rounds = (unsigned)random_scaled(50);
+    for (unsigned round = 0; round < rounds; round++) {
+        struct scene s;
+        struct waiter waiters[THREADS];
+        struct weir_permit first;
+        open_scene(&s, 3);
+        acquire(&s, 3, &first);
+        for (unsigned i = 0; i < THREADS; i++)
+            start(&waiters[i], &s, 2 + i % 2, WEIR_FOREVER); /* no two at a time */
+        assert_int_equal(weir_release(s.w, &first), 0);
+        for (unsigned i = 0; i < THREADS; i++) {
+            assert_got(&waiters[i], 0);
+            assert_int_equal(in_use(&s), 2 + i % 2);
+            for (unsigned later = i + 1; later < THREADS; later++)
+                assert_false(has_ended(&waiters[later]));
+            release(&waiters[i]);
+        }
+        end_scene(&s, 3);
+    }
+}
+
+/* The line stands behind its first, however little the others want; who does not wait may pass. */
+static void k36_smaller_ones_do_not_pass(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct waiter big, small, last;
+    struct weir_permit held[4], passing;
+    open_scene(&s, 4);
+    for (unsigned i = 0; i < 4; i++)
+        acquire(&s, 1, &held[i]);
+    start(&big, &s, 3, WEIR_FOREVER);
+    start(&small, &s, 1, WEIR_FOREVER);
+    start(&last, &s, 2, WEIR_FOREVER);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(weir_release(s.w, &held[i]), 0);
+        assert_int_equal(waiting(&s), 3);
+    }
+    acquire(&s, 2, &passing);
+    assert_int_equal(weir_release(s.w, &held[2]), 0);
+    assert_int_equal(waiting(&s), 3);
+    assert_int_equal(weir_release(s.w, &passing), 0);
+    assert_got(&big, 0); /* three are free */
+    assert_false(has_ended(&small));
+    assert_int_equal(weir_release(s.w, &held[3]), 0);
+    assert_got(&small, 0);
+    assert_int_equal(in_use(&s), 4);
+    assert_false(has_ended(&last));
+    release(&small);
+    assert_int_equal(waiting(&s), 1); /* one is free, it wants two */
+    release(&big);
+    assert_got(&last, 0);
+    release(&last);
+    end_scene(&s, 4);
+}
+
+/* A large one among small ones that come again and again: B206. */
+struct crowd {
+    struct scene s;
+    struct weir_atomic_u64 served;
+    struct weir_atomic_u64 small;
+    struct weir_atomic_u64 wrong;
+    uint64_t wanted;
+};
+
+static void one_of_the_crowd(void *context, unsigned index)
+{
+    struct crowd *c = context;
+    struct scene *s = &c->s;
+    struct weir_permit permit;
+    while (weir_load_relaxed(&c->served) < c->wanted) {
+        uint64_t n = index == 0 ? 4 : 1;
+        /* as many small ones come meanwhile, whoever runs when */
+        while (index == 0 && weir_load_relaxed(&c->small) < 4 * weir_load_relaxed(&c->served))
+            sched_yield();
+        int got = weir_acquire_wait(s->w, s->limit, s->key, n, WEIR_FOREVER, &permit);
+        weir_add_relaxed(&c->wrong, got != 0);
+        weir_add_relaxed(index == 0 ? &c->served : &c->small, 1);
+        if (index != 0)
+            sched_yield(); /* so that permits are never all free */
+        weir_add_relaxed(&c->wrong, weir_release(s->w, &permit) != 0);
+    }
+}
+
+static void k36_a_large_one_is_served_among_small_ones(void **state)
+{
+    (void)state;
+    struct crowd c = {.wanted = random_scaled(3000)};
+    open_scene(&c.s, 4);
+    run_crew(THREADS, one_of_the_crowd, &c);
+    print_message("# %llu large ones, %llu small ones\n",
+                  (unsigned long long)weir_load_relaxed(&c.served),
+                  (unsigned long long)weir_load_relaxed(&c.small));
+    assert_int_equal(weir_load_relaxed(&c.wrong), 0);
+    end_scene(&c.s, 4);
+}
+
+/* ---- who leaves leaves nothing ---- */
+
+/* The first gives up: the next one, which fits, is served, and what is free stays free. */
+static void k12_the_first_leaves(void **state)
+{
+    (void)state;
+    for (unsigned how = 0; how < 3;
+         how++) { /* by its deadline, by a signal, by one that restarts */
+        struct scene s;
+        struct waiter first, second;
+        struct weir_permit held;
+        open_scene(&s, 3);
+        acquire(&s, 2, &held);
+        start(&first, &s, 2, how == 0 ? T0 + 1 : WEIR_FOREVER);
+        start(&second, &s, 1, WEIR_FOREVER);
+        handle_signals(how == 2 ? SA_RESTART : 0);
+        if (how == 0)
+            s.now = T0 + 1;
+        else
+            interrupt(&first);
+        assert_got(&first, how == 0 ? -ETIMEDOUT : -EINTR);
+        assert_got(&second, 0);
+        assert_int_equal(in_use(&s), 3);
+        release(&second);
+        assert_int_equal(weir_release(s.w, &held), 0);
+        end_scene(&s, 3);
+    }
+}
+
+static void k12_one_in_the_middle_and_the_last_leave(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct waiter waiters[4];
+    struct weir_permit held;
+    open_scene(&s, 2);
+    acquire(&s, 2, &held);
+    for (unsigned i = 0; i < 4; i++)
+        start(&waiters[i], &s, 2, i % 2 == 1 ? T0 + i : WEIR_FOREVER);
+    s.now = T0 + 1;
+    assert_got(&waiters[1], -ETIMEDOUT);
+    assert_int_equal(waiting(&s), 3);
+    s.now = T0 + 3;
+    assert_got(&waiters[3], -ETIMEDOUT);
+    assert_int_equal(waiting(&s), 2);
+    assert_int_equal(weir_release(s.w, &held), 0);
+    assert_got(&waiters[0], 0);
+    assert_int_equal(waiting(&s), 1);
+    release(&waiters[0]);
+    assert_got(&waiters[2], 0);
+    release(&waiters[2]);
+    end_scene(&s, 2);
+}
+
+static void k12_refused_at_once(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct weir_permit held, permit;
+    struct weir_policy bucket = weir_token_bucket(1, WEIR_SECOND, 5);
+    open_scene(&s, 3);
+    int other = weir_add_limit(s.w, "b", &bucket);
+    acquire(&s, 3, &held);
+    const struct {
+        struct weir *w;
+        int limit;
+        uint64_t n;
+        weir_ns deadline;
+        int error;
+    } calls[] = {
+        {s.w, s.limit, 4, WEIR_FOREVER, -E2BIG}, {s.w, s.limit, UINT64_MAX, T0, -E2BIG},
+        {s.w, s.limit, 1, T0 - 1, -ETIMEDOUT},   {s.w, s.limit, 1, T0, -ETIMEDOUT},
+        {s.w, other, 1, WEIR_FOREVER, -EINVAL},  {s.w, other + 1, 1, WEIR_FOREVER, -ENOENT},
+        {s.w, -1, 1, WEIR_FOREVER, -ENOENT},     {NULL, s.limit, 1, WEIR_FOREVER, -EINVAL},
+    };
+    for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++) {
+        memset(&permit, 0xff, sizeof permit);
+        permit.owner = NULL;
+        assert_int_equal(weir_acquire_wait(calls[i].w, calls[i].limit, s.key, calls[i].n,
+                                           calls[i].deadline, &permit),
+                         calls[i].error);
+        if (calls[i].w != NULL) {
+            assert_int_equal(permit.n, 0);
+            assert_int_equal(weir_release(s.w, &permit), -EINVAL);
+        }
+        assert_int_equal(in_use(&s), 3);
+    }
+    assert_int_equal(weir_acquire_wait(s.w, s.limit, s.key, 1, WEIR_FOREVER, NULL), -EINVAL);
+    assert_int_equal(weir_release(s.w, &held), 0);
+    end_scene(&s, 3);
+}
+
+/* ---- what wakes ---- */
+
+static void by_release(struct scene *s, struct weir_permit *held)
+{
+    assert_int_equal(weir_release(s->w, held), 0);
+}
+
+static void by_refund(struct scene *s, struct weir_permit *held)
+{
+    (void)held;
+    assert_int_equal(weir_refund(s->w, s->limit, s->key, 1, T0), 1);
+}
+
+static void by_set_balance(struct scene *s, struct weir_permit *held)
+{
+    (void)held;
+    assert_int_equal(weir_set_balance(s->w, s->limit, s->key, 2, T0), 0);
+}
+
+static void by_forget(struct scene *s, struct weir_permit *held)
+{
+    (void)held;
+    assert_int_equal(weir_forget(s->w, s->limit, s->key), 0);
+}
+
+static void by_a_higher_limit(struct scene *s, struct weir_permit *held)
+{
+    (void)held;
+    set_permits(s, 5);
+}
+
+static void by_no_limit(struct scene *s, struct weir_permit *held)
+{
+    (void)held;
+    set_permits(s, WEIR_UNLIMITED);
+}
+
+static void k12_whatever_frees_permits_wakes(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*wake)(struct scene *s, struct weir_permit *held);
+        uint64_t before; /* in use when the waiter is served */
+    } ways[] = {{by_release, 0}, {by_refund, 2},         {by_set_balance, 1},
+                {by_forget, 0},  {by_a_higher_limit, 3}, {by_no_limit, 3}};
+    for (unsigned i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct scene s;
+        struct waiter a;
+        struct weir_permit held;
+        open_scene(&s, 3);
+        acquire(&s, 3, &held);
+        start(&a, &s, 1, WEIR_FOREVER);
+        ways[i].wake(&s, &held);
+        assert_got(&a, 0);
+        assert_int_equal(in_use(&s), ways[i].before + 1);
+        release(&a);
+        assert_int_equal(in_use(&s), ways[i].before);
+        assert_int_equal(waiting(&s), 0);
+        weir_close(s.w);
+    }
+}
+
+/* A grant of weir_reserve that is cancelled, and one of weir_decide_all that is undone. */
+static void k12_a_cancel_wakes(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct waiter a;
+    struct weir_reservation r;
+    open_scene(&s, 2);
+    assert_int_equal(weir_reserve(s.w, s.limit, s.key, 2, T0, 0, &r).verdict, WEIR_ALLOWED);
+    start(&a, &s, 2, WEIR_FOREVER);
+    assert_int_equal(weir_cancel(s.w, &r, T0), 2);
+    assert_got(&a, 0);
+    release(&a);
+    end_scene(&s, 2);
+}
+
+static void k12_a_removed_limit_lets_all_go(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct waiter waiters[THREADS];
+    struct weir_permit held;
+    open_scene(&s, 2);
+    acquire(&s, 2, &held);
+    for (unsigned i = 0; i < THREADS; i++)
+        start(&waiters[i], &s, 1 + i % 2, WEIR_FOREVER);
+    assert_int_equal(weir_remove_limit(s.w, s.limit, T0), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_got(&waiters[i], -ENOENT);
+    assert_int_equal(weir_release(s.w, &held), -ENOENT);
+    assert_int_equal(add_limit(s.w, "a", weir_concurrency(2)), s.limit);
+    assert_int_equal(weir_release(s.w, &held), -ENOENT);
+    end_scene(&s, 2);
+}
+
+/* Another kind of limit starts fresh; who waits is told that it is no concurrency limit any more.
+ */
+static void k12_another_kind_lets_all_go(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct waiter waiters[3];
+    struct weir_permit held;
+    struct weir_policy other = weir_token_bucket(1, WEIR_SECOND, 2);
+    open_scene(&s, 2);
+    acquire(&s, 2, &held);
+    for (unsigned i = 0; i < 3; i++)
+        start(&waiters[i], &s, 1, WEIR_FOREVER);
+    assert_int_equal(weir_set_limit(s.w, s.limit, &other, T0), 0);
+    for (unsigned i = 0; i < 3; i++)
+        assert_got(&waiters[i], -EINVAL);
+    assert_int_equal(weir_release(s.w, &held), -ENOENT);
+    set_permits(&s, 2);
+    assert_int_equal(weir_release(s.w, &held), -ENOENT);
+    end_scene(&s, 2);
+}
+
+/* Below what the first wants: it cannot be served any more. The others wait on, under the new
+   limit, until enough has come back. */
+static void k12_k16_a_lower_limit(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct waiter big, small;
+    struct weir_permit held[4];
+    open_scene(&s, 4);
+    for (unsigned i = 0; i < 4; i++)
+        acquire(&s, 1, &held[i]);
+    start(&big, &s, 3, WEIR_FOREVER);
+    start(&small, &s, 1, WEIR_FOREVER);
+    set_permits(&s, 2);
+    assert_got(&big, -E2BIG);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(waiting(&s), 1);
+        assert_int_equal(in_use(&s), 4 - i);
+        assert_int_equal(weir_release(s.w, &held[i]), 0);
+    }
+    assert_got(&small, 0);
+    assert_int_equal(in_use(&s), 2);
+    release(&small);
+    assert_int_equal(weir_release(s.w, &held[3]), 0);
+    end_scene(&s, 2);
+}
+
+/* ---- permits that are misused ---- */
+
+static void k13_a_permit_is_released_once(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct weir_permit a, b, none = {0};
+    open_scene(&s, 5);
+    acquire(&s, 2, &a);
+    acquire(&s, 3, &b);
+    assert_int_equal(weir_release(s.w, &a), 0);
+    assert_int_equal(a.n, 0);
+    assert_int_equal(weir_release(s.w, &a), -EALREADY);
+    assert_int_equal(in_use(&s), 3);
+    assert_int_equal(weir_release(s.w, &none), -EINVAL);
+    assert_int_equal(weir_release(s.w, NULL), -EINVAL);
+    assert_int_equal(weir_release(NULL, &b), -EINVAL);
+    assert_int_equal(weir_acquire(s.w, s.limit, s.key, 3, &a).verdict, WEIR_DENIED);
+    assert_int_equal(weir_release(s.w, &a), -EINVAL); /* of nothing */
+    assert_int_equal(weir_acquire(s.w, s.limit, s.key, 6, &a).verdict, WEIR_NEVER);
+    assert_int_equal(weir_release(s.w, &a), -EINVAL);
+    acquire(&s, 0, &a);
+    assert_int_equal(weir_release(s.w, &a), 0);
+    assert_int_equal(weir_release(s.w, &a), -EALREADY);
+    assert_int_equal(in_use(&s), 3);
+#ifndef NDEBUG
+    struct weir_permit copy = b;
+    assert_int_equal(weir_release(s.w, &copy), -EINVAL);
+    assert_int_equal(in_use(&s), 3);
+#endif
+    assert_int_equal(weir_release(s.w, &b), 0);
+    end_scene(&s, 5);
+}
+
+static void k13_a_permit_of_another_engine(void **state)
+{
+    (void)state;
+    struct scene s, other;
+    struct weir_permit mine, theirs;
+    open_scene(&s, 2);
+    open_scene(&other, 2);
+    assert_int_equal(s.limit, other.limit);
+    other.key = s.key;
+    acquire(&s, 1, &mine);
+    acquire(&other, 2, &theirs);
+    assert_int_equal(weir_release(s.w, &theirs), -ENOENT);
+    assert_int_equal(weir_release(other.w, &mine), -ENOENT);
+    assert_int_equal(in_use(&s), 1);
+    assert_int_equal(in_use(&other), 2);
+    assert_int_equal(weir_release(s.w, &mine), 0);
+    assert_int_equal(weir_release(other.w, &theirs), 0);
+    assert_int_equal(weir_release(s.w, &theirs), -EALREADY);
+    end_scene(&s, 2);
+    end_scene(&other, 2);
+}
+
+static void k13_a_permit_of_a_limit_that_was_there_before(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct weir_permit old, current;
+    open_scene(&s, 2);
+    acquire(&s, 1, &old);
+    set_permits(&s, 7); /* the same limit */
+    assert_int_equal(weir_release(s.w, &old), 0);
+    acquire(&s, 2, &old);
+    assert_int_equal(weir_remove_limit(s.w, s.limit, T0), 0);
+    assert_int_equal(add_limit(s.w, "a", weir_concurrency(2)), s.limit);
+    acquire(&s, 1, &current);
+    assert_int_equal(weir_release(s.w, &old), -ENOENT);
+    assert_int_equal(in_use(&s), 1);
+    assert_int_equal(weir_release(s.w, &current), 0);
+    end_scene(&s, 2);
+}
+
+/* ---- keys without a place ---- */
+
+/* The only place is taken by another key, for as long as its permit is in use. */
+static void open_full(struct scene *s, enum weir_when_full when_full, struct weir_permit *placed)
+{
+    *s = (struct scene){.w = open_for_keys(1, when_full)};
+    s->limit = add_limit(s->w, "a", weir_concurrency(3));
+    s->key = weir_key_u64(s->w, 1);
+    acquire(s, 1, placed);
+    s->key = weir_key_u64(s->w, 2);
+}
+
+static void k26_shared(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct weir_permit placed, a, b;
+    open_full(&s, WEIR_FULL_SHARE, &placed);
+    acquire(&s, 2, &a);
+    assert_int_equal(in_use(&s), 2);
+    s.key = weir_key_u64(s.w, 3);
+    assert_int_equal(in_use(&s), 2); /* the same bucket */
+    assert_int_equal(weir_acquire(s.w, s.limit, s.key, 2, &b).verdict, WEIR_DENIED);
+    acquire(&s, 1, &b);
+    assert_int_equal(weir_release(s.w, &a), 0);
+    assert_int_equal(weir_release(s.w, &a), -EALREADY);
+    assert_int_equal(in_use(&s), 1);
+    s.key = weir_key_u64(s.w, 1);
+    assert_int_equal(in_use(&s), 1);
+    assert_int_equal(weir_release(s.w, &placed), 0);
+    assert_int_equal(in_use(&s), 0);
+    assert_int_equal(weir_release(s.w, &b), 0);
+    s.key = weir_key_u64(s.w, 3);
+    end_scene(&s, 3);
+}
+
+/* A permit that another key of the overflow bucket gives back is one for who waits there. */
+static void k12_k26_shared_permits_wake_the_others(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct waiter a;
+    struct weir_permit placed, held;
+    open_full(&s, WEIR_FULL_SHARE, &placed);
+    acquire(&s, 3, &held);
+    s.key = weir_key_u64(s.w, 3);
+    start(&a, &s, 2, weir_now() + 5 * WEIR_SECOND); /* so that it ends, whatever happens */
+    assert_int_equal(weir_release(s.w, &held), 0);
+    assert_got(&a, 0);
+    release(&a);
+    end_scene(&s, 3);
+}
+
+static void k26_allowed(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct weir_permit placed, a;
+    open_full(&s, WEIR_FULL_ALLOW, &placed);
+    for (unsigned i = 0; i < 3; i++) {
+        acquire(&s, 3, &a); /* nothing is recorded */
+        assert_int_equal(in_use(&s), 0);
+        assert_int_equal(weir_release(s.w, &a), 0);
+        assert_int_equal(weir_release(s.w, &a), -EALREADY);
+    }
+    assert_int_equal(weir_acquire(s.w, s.limit, s.key, 4, &a).verdict, WEIR_NEVER);
+    assert_int_equal(weir_acquire_wait(s.w, s.limit, s.key, 3, WEIR_FOREVER, &a), 0);
+    assert_int_equal(weir_release(s.w, &a), 0);
+    assert_int_equal(weir_acquire_wait(s.w, s.limit, s.key, 4, WEIR_FOREVER, &a), -E2BIG);
+    s.key = weir_key_u64(s.w, 1);
+    assert_int_equal(in_use(&s), 1);
+    assert_int_equal(weir_release(s.w, &placed), 0);
+    end_scene(&s, 3);
+}
+
+static void k26_denied(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct weir_permit placed, a;
+    open_full(&s, WEIR_FULL_DENY, &placed);
+    struct weir_result result = weir_acquire(s.w, s.limit, s.key, 1, &a);
+    assert_int_equal(result.verdict, WEIR_DENIED);
+    assert_int_equal(result.wait, WEIR_FOREVER);
+    assert_int_equal(result.remaining, 0);
+    assert_int_equal(weir_release(s.w, &a), -EINVAL);
+    assert_int_equal(weir_acquire(s.w, s.limit, s.key, 4, &a).verdict, WEIR_NEVER);
+    assert_int_equal(weir_acquire_wait(s.w, s.limit, s.key, 1, WEIR_FOREVER, &a), -ENOSPC);
+    assert_int_equal(weir_acquire_wait(s.w, s.limit, s.key, 4, WEIR_FOREVER, &a), -E2BIG);
+    assert_int_equal(in_use(&s), 0);
+    s.key = weir_key_u64(s.w, 1);
+    assert_int_equal(in_use(&s), 1);
+    assert_int_equal(weir_release(s.w, &placed), 0);
+    end_scene(&s, 3);
+}
+
+/* ---- all of it at once ---- */
+
+#define MIX_KEYS   3
+#define LIMIT_LOW  2
+#define LIMIT_HIGH 5
+
+struct mix {
+    struct weir *w;
+    int limit;
+    unsigned rounds;
+    uint64_t seed;
+    pthread_t threads[THREADS];
+    struct weir_atomic_u64 begun;
+    struct weir_atomic_u64 over;
+    struct weir_atomic_u64 held[MIX_KEYS]; /* never more than are in use */
+    struct weir_atomic_u64 counts[4];      /* granted, denied, too late, interrupted */
+    struct weir_atomic_u64 wrong;
+};
+
+static void count(struct mix *m, int got)
+{
+    unsigned what = got == 0            ? 0
+                    : got == -EAGAIN    ? 1
+                    : got == -ETIMEDOUT ? 2
+                    : got == -EINTR     ? 3
+                                        : 4;
+    if (what == 4)
+        weir_add_relaxed(&m->wrong, 1);
+    else
+        weir_add_relaxed(&m->counts[what], 1);
+}
+
+static void use_permits(struct mix *m, struct test_random *random)
+{
+    uint64_t dice = random_u64(random);
+    unsigned k = (unsigned)(dice % MIX_KEYS);
+    uint64_t n = 1 + (dice >> 8) % LIMIT_LOW;
+    weir_key key = weir_key_u64(m->w, k);
+    struct weir_permit permit;
+    int got;
+    if ((dice >> 16 & 7) < 2) {
+        got = weir_acquire(m->w, m->limit, key, n, &permit).verdict == WEIR_ALLOWED ? 0 : -EAGAIN;
+    } else {
+        weir_ns span = (dice >> 32) % (200 * WEIR_MICROSECOND);
+        bool forever = (dice >> 16 & 7) < 5;
+        weir_ns deadline = forever ? WEIR_FOREVER : weir_now() + span;
+        got = weir_acquire_wait(m->w, m->limit, key, n, deadline, &permit);
+    }
+    count(m, got);
+    if (got == 0) {
+        if (weir_add_relaxed(&m->held[k], n) + n > LIMIT_HIGH)
+            weir_add_relaxed(&m->wrong, 1);
+        if ((dice >> 24 & 3) == 0)
+            sched_yield();
+        weir_add_relaxed(&m->held[k], -n);
+        weir_add_relaxed(&m->wrong, weir_release(m->w, &permit) != 0);
+        weir_add_relaxed(&m->wrong, weir_release(m->w, &permit) != -EALREADY);
+    } else {
+        weir_add_relaxed(&m->wrong, weir_release(m->w, &permit) != -EINVAL);
+    }
+}
+
+/* The first changes the limit, the second sends signals, the others use permits. */
+static void mix_all(void *context, unsigned index)
+{
+    struct mix *m = context;
+    struct test_random random = {m->seed + index};
+    m->threads[index] = pthread_self();
+    weir_add_release(&m->begun, 1);
+    while (weir_load_acquire(&m->begun) < THREADS)
+        sched_yield();
+    if (index >= 2) {
+        for (unsigned i = 0; i < m->rounds; i++)
+            use_permits(m, &random);
+        weir_add_relaxed(&m->over, 1);
+        /* no signal comes for a thread that is gone */
+        while (weir_load_relaxed(&m->over) < THREADS)
+            sched_yield();
+        return;
+    }
+    while (weir_load_relaxed(&m->over) < THREADS - 2) {
+        uint64_t dice = random_u64(&random);
+        struct weir_policy policy =
+            weir_concurrency(LIMIT_LOW + dice % (LIMIT_HIGH - LIMIT_LOW + 1));
+        if (index == 0)
+            weir_add_relaxed(&m->wrong, weir_set_limit(m->w, m->limit, &policy, T0) != 0);
+        else
+            pthread_kill(m->threads[2 + dice % (THREADS - 2)], SIGUSR1);
+        usleep(100);
+    }
+    weir_add_relaxed(&m->over, 1);
+}
+
+static void k12_k13_after_all_nothing_is_left(void **state)
+{
+    (void)state;
+    struct mix m = {.w = open_for_keys(16, WEIR_FULL_SHARE),
+                    .rounds = (unsigned)random_scaled(20000)};
+    m.limit = add_limit(m.w, "a", weir_concurrency(LIMIT_HIGH));
+    m.seed = random_start("permits", 700).state;
+    handle_signals(SA_RESTART);
+    run_crew(THREADS, mix_all, &m);
+    print_message("# granted %llu, denied %llu, too late %llu, interrupted %llu\n",
+                  (unsigned long long)weir_load_relaxed(&m.counts[0]),
+                  (unsigned long long)weir_load_relaxed(&m.counts[1]),
+                  (unsigned long long)weir_load_relaxed(&m.counts[2]),
+                  (unsigned long long)weir_load_relaxed(&m.counts[3]));
+    assert_int_equal(weir_load_relaxed(&m.wrong), 0);
+    assert_true(weir_waiters_is_valid(m.w->waiters));
+    struct weir_stats stats = {0};
+    assert_int_equal(weir_stats(m.w, &stats), 0);
+    assert_int_equal(stats.allowed, weir_load_relaxed(&m.counts[0]));
+    struct scene s = {.w = m.w, .limit = m.limit};
+    set_permits(&s, LIMIT_HIGH);
+    for (unsigned k = 0; k < MIX_KEYS; k++) {
+        struct weir_permit all;
+        s.key = weir_key_u64(m.w, k);
+        assert_int_equal(waiting(&s), 0);
+        assert_int_equal(in_use(&s), 0);
+        acquire(&s, LIMIT_HIGH, &all);
+        assert_int_equal(weir_release(m.w, &all), 0);
+    }
+    weir_close(m.w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(k36_first_come_first_served),
+        cmocka_unit_test(k36_smaller_ones_do_not_pass),
+        cmocka_unit_test(k36_a_large_one_is_served_among_small_ones),
+        cmocka_unit_test(k12_the_first_leaves),
+        cmocka_unit_test(k12_one_in_the_middle_and_the_last_leave),
+        cmocka_unit_test(k12_refused_at_once),
+        cmocka_unit_test(k12_whatever_frees_permits_wakes),
+        cmocka_unit_test(k12_a_cancel_wakes),
+        cmocka_unit_test(k12_a_removed_limit_lets_all_go),
+        cmocka_unit_test(k12_another_kind_lets_all_go),
+        cmocka_unit_test(k12_k16_a_lower_limit),
+        cmocka_unit_test(k13_a_permit_is_released_once),
+        cmocka_unit_test(k13_a_permit_of_another_engine),
+        cmocka_unit_test(k13_a_permit_of_a_limit_that_was_there_before),
+        cmocka_unit_test(k26_shared),
+        cmocka_unit_test(k12_k26_shared_permits_wake_the_others),
+        cmocka_unit_test(k26_allowed),
+        cmocka_unit_test(k26_denied),
+        cmocka_unit_test(k12_k13_after_all_nothing_is_left),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
