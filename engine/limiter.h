@@ -62,7 +62,7 @@ struct weir_limit {
     char name[WEIR_NAME_MAX + 1];
     /* not beside what every call reads: it is written by every call whose key has no place */
     WEIR_ALIGN_LINE struct weir_atomic_u64 overflow;
-    struct weir_atomic_u64 reach;    /* the longest wait ever granted, of windows by unix time */
+    struct weir_atomic_u64 reach;    /* the longest wait ever granted, of fixed windows */
     struct weir_counter_sums before; /* lock; what had been counted when the limit was added */
 };
 

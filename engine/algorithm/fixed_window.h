@@ -548,7 +548,7 @@ static inline uint64_t weir_fixed_reprice(const struct weir_meter *from, uint64_
         return 0;
     if (weir_fixed_is_alike(from, to)) {
         weir_i128 number = (weir_i128)f.position + from->origin - to->origin;
-        if (number <= 0)
+        if (number < 0)
             return 0;
         position = number > (weir_i128)to->span ? to->span : (uint64_t)number;
     } else if (weir_window_from_hit(to)) {

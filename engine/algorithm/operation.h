@@ -50,7 +50,7 @@ struct weir_instant {
        the newest `now`, NULL: by those two; that of the call; and what stale clocks differ by. */
     const struct weir_atomic_u64 *newest;
     weir_ns now, stale_max;
-    struct weir_atomic_u64 *reach; /* windows by unix time: the longest wait that was ever granted
+    struct weir_atomic_u64 *reach; /* fixed windows: the longest wait that was ever granted
                                       under the limit; NULL: not known */
 };
 

@@ -74,7 +74,8 @@ static inline enum weir_slot weir_slot_payload(const struct weir_meter *m,
 static inline void weir_slot_reach(const struct weir_meter *m, const struct weir_instant *at,
                                    const struct weir_operation *op, const struct weir_step *step)
 {
-    if (__builtin_expect(m->wall, 0) && (step->wait | op->early) != 0 && at->reach != NULL)
+    if (__builtin_expect(m->kind == WEIR_FIXED_WINDOW, 0) && (step->wait | op->early) != 0 &&
+        at->reach != NULL)
         weir_max_relaxed(at->reach, step->wait > op->early ? step->wait : op->early);
 }
 
