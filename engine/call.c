@@ -156,7 +156,8 @@ bool weir_call_look_ahead(struct weir_call *c, weir_ns ahead)
     const struct weir_meter *m = &c->s->meter;
     struct weir_meter far;
     c->ahead = ahead;
-    weir_ns instant = c->now + ahead;
+    weir_ns now = weir_now_clamped(c->now);
+    weir_ns instant = ahead < INT64_MAX - now ? now + ahead : (weir_ns)INT64_MAX;
     if (weir_limit_instant_of(c->w, c->l, m, instant, WEIR_WALL_OF_INSTANT, &c->at))
         return true;
     far = *m;

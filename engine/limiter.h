@@ -163,15 +163,14 @@ static inline weir_ns weir_limit_now(const struct weir *w, const struct weir_met
     return __builtin_expect(m->wall, 0) ? weir_wall(w, now, of) : now;
 }
 
-/* By which others `now` can be told to be behind. */
-static inline void weir_limit_guard(const struct weir *w, const struct weir_meter *m, weir_ns now,
-                                    struct weir_instant *at)
+/* By which others `now` can be told to be behind. (Whatever the limit is: a branch costs more.) */
+static inline void weir_limit_guard(const struct weir *w, weir_ns now, struct weir_instant *at)
 {
-    if (__builtin_expect(!m->wall, 1))
-        return;
     at->newest = &w->wall_newest;
     at->now = now;
     at->stale_max = w->stale_max;
+    at->guard = 0;
+    at->recent = false;
 }
 
 /* Where `now` is on the line of one of the limit's meters; false when it is before the origin or
@@ -182,7 +181,7 @@ static inline bool weir_limit_instant_of(const struct weir *w, struct weir_limit
 {
     weir_ns told = weir_limit_now(w, m, now, of);
     at->reach = &l->reach;
-    weir_limit_guard(w, m, now, at);
+    weir_limit_guard(w, now, at);
     return weir_algorithm_instant(m, told, at);
 }
 
@@ -200,7 +199,7 @@ static inline void weir_limit_instant_clamped(const struct weir *w, struct weir_
 {
     weir_ns told = weir_limit_now(w, m, now, WEIR_WALL_OF_INSTANT);
     at->reach = &l->reach;
-    weir_limit_guard(w, m, now, at);
+    weir_limit_guard(w, now, at);
     weir_algorithm_instant_clamped(m, told, at);
 }
 

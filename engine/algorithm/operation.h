@@ -67,8 +67,8 @@ struct weir_step {
     uint64_t payload; /* afterwards; the one given when nothing is to be written */
     uint64_t count;   /* tokens taken, or given back */
     weir_ns wait;
-    uint64_t slot;   /* of a grant, as a later cancel wants it. Bucket: where its tokens end, in
-                        units;   windows: the payload */
+    uint64_t slot;   /* of a grant, as a cancel wants it. Bucket: where its tokens end, in units;
+                        others: the payload */
     uint64_t before; /* the payload given */
 };
 
@@ -78,9 +78,9 @@ struct weir_room {
     unsigned payload_bits;
     unsigned count_bits;
     weir_ns lasts;
-    const void *zone; /* of calendar windows, where it was found before; NULL: it is looked for */
     weir_ns lasts_aligned; /* the same for aligned windows, which cannot have a coarser grain */
     weir_ns lasts_sliding; /* the same for all numbers of sliding ones */
+    const void *zone;      /* of calendar windows, where it was found; NULL: it is looked for */
 };
 
 #endif

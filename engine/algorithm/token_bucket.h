@@ -21,7 +21,7 @@
  *   S2  the same for the base and for the test. In the exact form (grains = 1) nothing is rounded
  *       at all; else two instants are apart by less than one unit more or less than they are.
  *   S7  A grant adds exactly n tokens; a refund takes away whole tokens or ends at full.
- *   T1  A stale V mints nothing: max() never lets a payload fall, except by a refund.
+ *   T1  A stale V mints nothing: max() never lets a payload fall, but for what gives back.
  *   P1  No loop, no division, no floating point, no overflow for any payload up to `span`.
  *
  * Not guaranteed: that a stale `now` is granted what the latest `now` would be; that a refund

@@ -102,7 +102,10 @@ static inline void weir_window_instant_clamped(const struct weir_meter *m, weir_
 {
     if (weir_window_instant(m, now, at))
         return;
-    if ((int64_t)at->elapsed < 0) {
+    /* What `now` counts as from 0 on; a negative origin may be 2^63 and more before it. */
+    int64_t counted =
+        (int64_t)weir_modulo_sub(at->elapsed, weir_modulo_sub(0, (uint64_t)m->origin));
+    if (counted < m->origin) {
         at->line = 0;
         return;
     }

@@ -54,7 +54,8 @@ static weir_ns grain_of(const struct weir_policy *policy)
 /* A whole number of minutes that a time can be shown with, or 0 for UTC. */
 static int16_t shown_offset(int64_t seconds)
 {
-    return seconds % 60 == 0 && seconds > -DAY_S && seconds < DAY_S ? (int16_t)(seconds / 60) : 0;
+    bool whole = seconds % 60 == 0 && seconds > -DAY_S && seconds < DAY_S;
+    return (int16_t)(whole ? seconds / 60 : 0);
 }
 
 static void date_aligned(struct check_window *w)

@@ -110,6 +110,7 @@ static inline bool weir_slot_first(struct weir_atomic_u64 *slot, const struct we
 {
     uint64_t never_used = 0;
     *step = weir_algorithm_step(m, 0, op, at);
+    weir_assert(!step->write || (step->payload <= m->span && m->mark != 0));
     if (step->write)
         weir_slot_reach(m, at, op, step);
     return !step->write || weir_cas_acq_rel(slot, &never_used, m->mark | step->payload); /* O1 */

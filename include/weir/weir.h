@@ -104,11 +104,10 @@ enum weir_kind {
 
 /* Which one of its kind. */
 enum weir_form {
-    WEIR_FORM_PLAIN =
-        0,             /* "10/s burst 20", "600/min window", "100/10s sliding", "concurrency 64" */
-    WEIR_FORM_PACER,   /* "50/s pace slack 10": only the text of a token bucket */
-    WEIR_FORM_ALIGNED, /* "600/min aligned +08:00", a fixed window */
-    WEIR_FORM_CALENDAR /* "5/day zone Asia/Kuala_Lumpur", a fixed window */
+    WEIR_FORM_PLAIN = 0, /* "10/s burst 20", "600/min window", "100/10s sliding" */
+    WEIR_FORM_PACER,     /* "50/s pace slack 10": only the text of a token bucket */
+    WEIR_FORM_ALIGNED,   /* "600/min aligned +08:00", a fixed window */
+    WEIR_FORM_CALENDAR   /* "5/day zone Asia/Kuala_Lumpur", a fixed window */
 };
 
 enum weir_calendar {
@@ -761,8 +760,8 @@ uint64_t weir_cell_cancel(struct weir_cell *c, const struct weir_meter *m,
 
 /*
  * Re-prices a cell, as weir_set_limit does a key, for decisions by another meter. No other call on
- * this cell meanwhile; reservations made before give back 0 afterwards. Returns 0, or -EINVAL (c,
- * from or to is NULL).
+ * this cell meanwhile; reservations made before give back 0 through the other meter. Returns 0, or
+ * -EINVAL (c, from or to is NULL).
  */
 int weir_cell_reprice(struct weir_cell *c, const struct weir_meter *from,
                       const struct weir_meter *to, weir_ns now);
