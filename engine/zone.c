@@ -2,8 +2,8 @@
 /*
  * Time zones, found by name and kept, and searched for their windows.
  *
- * A zone's stretches go on to where its rule, which they were read from (zone_file.h), has been
- * written out for 400 years: a later instant is looked up whole cycles earlier.
+ * zone_file.c reads a zone's stretches of one offset each, and writes a rule at their end out for
+ * 400 years: a later instant is looked up whole cycles earlier.
  *
  * "Local time" and "highest local time": zone.h. All is in seconds.
  */

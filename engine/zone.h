@@ -67,9 +67,10 @@ struct weir_zone {
 
 /*
  * Finds a zone by its name in the system's database (the folder TZDIR, or /usr/share/zoneinfo), or
- * "UTC", which needs no database, or "local": the environment's TZ, in any form that the C library
- * takes (a name, an absolute path, either after a colon, or a rule as "CET-1CEST,M3.5.0,M10.5.0/3")
- * and, where TZ is not set or empty, /etc/localtime, and UTC where that does not exist.
+ * "UTC" or "Z", which need no database, or "local": the environment's TZ, in any form that the C
+ * library takes (a name, an absolute path, either after a colon, or a rule as
+ * "CET-1CEST,M3.5.0,M10.5.0/3") and, where TZ is not set or empty, /etc/localtime, and UTC where
+ * that does not exist.
  *
  * The file is read anew at each call, by this function alone: the C library's zone is not touched.
  * Any thread may call it, at any time; errno is left as it was. *out is written on success only.

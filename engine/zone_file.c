@@ -483,7 +483,7 @@ static const char *environment(const char *name)
 
 static int read_named(const char *name, struct weir_zone_table *t)
 {
-    if (strcmp(name, "UTC") == 0)
+    if (strcmp(name, "UTC") == 0 || strcmp(name, "Z") == 0) /* as ISO 8601 calls it */
         return table_make(t, 0);
     const char *folder = environment("TZDIR");
     if (folder == NULL)

@@ -21,7 +21,7 @@ struct weir_zone_table {
 
 /*
  * Reads the zone of a name, which is none that weir_zone_find refuses: 0, or what that returns.
- * errno may change. Whatever is returned, t->at is to be freed; `t` has no memory before.
+ * errno may change. Whatever is returned, t->at is to be freed; *t is {0} before.
  */
 int weir_zone_read(const char *name, struct weir_zone_table *t);
 

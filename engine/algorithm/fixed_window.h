@@ -456,6 +456,8 @@ static inline struct weir_step weir_fixed_cancel(const struct weir_meter *m, uin
         after = weir_fixed_from_origin(m, after, op->origin);
         before = weir_fixed_from_origin(m, before, op->origin);
     }
+    if (after == 0) /* of settings under which its window has ended */
+        return weir_fixed_give_back(m, payload, 0);
     if (payload == after) {
         struct weir_step step = {WEIR_ALLOWED, true, before, op->n, 0, 0, 0};
         return step;
@@ -553,7 +555,9 @@ static inline uint64_t weir_fixed_reprice(const struct weir_meter *from, uint64_
         position = number > (weir_i128)to->span ? to->span : (uint64_t)number;
     } else if (weir_window_from_hit(to)) {
         weir_i128 start = weir_window_until(from, at_from, f.position) + (int64_t)at_to->elapsed;
-        if (start + (weir_i128)to->tick <= (weir_i128)at_to->line || start < 0)
+        if (start < 0) /* before a cell's origin: it lasts longer, not shorter */
+            start = 0;
+        if (start + (weir_i128)to->tick <= (weir_i128)at_to->line)
             return 0;
         weir_i128 grain = ((weir_i128)1 << to->grain_bits) - 1;
         start = (start + grain) >> to->grain_bits;

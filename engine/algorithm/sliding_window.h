@@ -369,6 +369,8 @@ static inline struct weir_step weir_sliding_cancel(const struct weir_meter *m, u
     uint64_t number = payload >> (2 * m->count_bits);
     uint64_t acts = after >> (2 * m->count_bits);
     struct weir_step step = {WEIR_ALLOWED, true, payload, op->n, 0, 0, 0};
+    if (after == 0) /* of settings under which its window has ended */
+        return weir_sliding_give_back(m, payload, 0);
     if (payload == after) {
         step.payload = weir_sliding_rebase(m, op->before, steps, 0);
         return step;

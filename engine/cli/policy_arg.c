@@ -17,6 +17,9 @@
 #define PERIOD_MAX (366 * WEIR_DAY)
 #define COUNT_MAX  ((UINT64_C(1) << 24) - 1)
 
+/* The largest burst that a bucket can hold. */
+#define BURST_MAX ((UINT64_C(1) << 55) - 1)
+
 static void show_fault(const char *text, size_t at)
 {
     bool utf8 = utf8_locale();
@@ -42,10 +45,28 @@ static int try_policy(const struct weir_policy *policy)
     return id < 0 ? id : 0;
 }
 
+/* Why not, of a bucket that cannot be kept for its rate or its burst alone; else NULL. */
+static const char *beyond_buckets(const struct weir_policy *policy)
+{
+    struct weir_policy small = *policy;
+    struct weir_meter meter;
+    if (policy->kind != WEIR_TOKEN_BUCKET || weir_meter_init(&meter, policy, 0) != -ERANGE)
+        return NULL;
+    if (policy->burst > BURST_MAX)
+        return "cannot be kept exactly: a burst is at most 36,028,797,018,963,967 requests";
+    small.burst = 1;
+    if (policy->limit / 9 >= policy->period && weir_meter_init(&meter, &small, 0) == -ERANGE)
+        return "is more than 9 requests a nanosecond, which cannot be counted";
+    return NULL;
+}
+
 /* Why a policy cannot be kept, of one that was refused with -ERANGE. */
 static const char *out_of_range(const struct weir_policy *policy)
 {
     bool fixed = policy->kind == WEIR_FIXED_WINDOW;
+    const char *why = beyond_buckets(policy);
+    if (why != NULL)
+        return why;
     if (policy->kind == WEIR_TOKEN_BUCKET)
         return "cannot be kept exactly: its burst and its time do not fit into one word together. "
                "A smaller burst or a shorter period does";

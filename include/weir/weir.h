@@ -180,7 +180,8 @@ struct weir_policy weir_aligned_window(uint64_t limit, weir_ns period, int64_t u
  * The same, with the days, weeks (from Monday) or months of a zone: a day on which clocks are
  * changed has 23 or 25 hours. Zone: the name of a zone in the system's database (TZDIR, else
  * /usr/share/zoneinfo), "local" (TZ if set, else /etc/localtime) or NULL (UTC); copied. It is read
- * when the policy is put to use and kept until the process ends.
+ * when the policy is put to use and kept until the process ends. `now` is weir_now() as ever, not
+ * unix time, which the engine asks for by itself (weir_meter_init says what cells take).
  */
 struct weir_policy weir_calendar_window(uint64_t limit, enum weir_calendar unit, const char *zone);
 

@@ -125,6 +125,16 @@ def policies_that_cannot_be_kept_say_why():
                  "is more than can be counted: 281,474,976,710,656 permits"),
                 ("5/day zone Nowhere/Else", ": this system has no zone of that name")]:
             expect_error(2, f'"{text}":? {re.escape(why.lstrip(": "))}', *command, text)
+    fast = "is more than 9 requests a nanosecond, which cannot be counted"
+    large = "cannot be kept exactly: a burst is at most 36,028,797,018,963,967 requests"
+    both = "cannot be kept exactly: its burst and its time do not fit into one word together"
+    for text, why in [("20000000000/s burst 1", fast), ("9999999999/s burst 5", fast),
+                      ("10/ns burst 0", fast), ("93/10ns pace slack 3", fast),
+                      ("10000/us refill 3us burst 7", fast), ("1/s burst 36028797018963968", large),
+                      ("0/s burst 99999999999999999", large),
+                      ("7/9223372036854775809ns burst 5", both)]:
+        for command in (["replay", log, "--limit"], ["check"]):
+            expect_error(2, f'"{text}" {why}', *command, text)
     expect_error(2, '--limit: "concurrency 5" cannot be replayed: a log says when requests came, '
                     "not when they gave", "replay", "--limit", "concurrency 5", log)
 

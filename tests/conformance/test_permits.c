@@ -16,9 +16,7 @@
 
 #include <cmocka.h>
 
-#include <weir/weir.h>
-
-#include "csv.h"
+#include "differences.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -32,18 +30,9 @@
 #define PERMITS 8 /* of a short sequence */
 #define THREADS 100
 
-enum { RESULT = 1, IN_USE = 2, SETTING = 4 };
-
 #define ZERO      "0 and less mean unlimited there, 0 means none here"
 #define REFUSED   "what was refused is not counted, so there is nothing to release"
 #define NO_CREDIT "a release of nothing does nothing, so nobody gets a permit for it"
-
-struct difference {
-    const char *test;
-    uint64_t step;
-    unsigned fields;
-    const char *reason;
-};
 
 static const struct difference go_zero_differences[] = {
     {"MaxConnsHandler n<=0", 0, SETTING, ZERO},
@@ -62,50 +51,6 @@ static const struct difference connection_differences[] = {
     {"-1, A A", 0, SETTING, ZERO},        {"2, R", 0, RESULT | IN_USE, NO_CREDIT},
     {"2, R A A A", 0, RESULT, NO_CREDIT}, {NULL, 0, 0, NULL},
 };
-
-/* What became of a file's rows. */
-struct ledger {
-    struct csv table;
-    const struct difference *listed;
-    bool seen[16];
-    size_t rows, differing;
-};
-
-static void ledger_open(struct ledger *l, const char *file, const struct difference *listed)
-{
-    *l = (struct ledger){.listed = listed};
-    csv_open(&l->table, file);
-}
-
-/* One row: listed with just these fields, or not at all when nothing differs. */
-static void account(struct ledger *l, const char *test, uint64_t step, unsigned differ)
-{
-    const struct difference *d = l->listed;
-    size_t i = 0;
-
-    while (d[i].test != NULL && (strcmp(d[i].test, test) != 0 || d[i].step != step))
-        i++;
-    assert_in_range(i, 0, sizeof l->seen - 1);
-    if (differ != d[i].fields)
-        fail_msg("%s, %s, step %llu: differs in [%s%s%s ], listed [%u] %s", l->table.file, test,
-                 (unsigned long long)step, differ & RESULT ? " RESULT" : "",
-                 differ & IN_USE ? " IN_USE" : "", differ & SETTING ? " SETTING" : "", d[i].fields,
-                 d[i].test == NULL ? "" : d[i].reason);
-    l->seen[i] = true;
-    l->rows++;
-    l->differing += differ != 0;
-}
-
-static void ledger_close(struct ledger *l, size_t rows_min)
-{
-    printf("# %s: %zu rows, %zu of them differ as listed\n", l->table.file, l->rows, l->differing);
-    for (size_t i = 0; l->listed[i].test != NULL; i++)
-        if (!l->seen[i] && !l->table.elsewhere)
-            fail_msg("%s is listed, but not in the file", l->listed[i].test);
-    assert_true(l->rows >= (l->table.elsewhere ? 1 : rows_min));
-    assert_int_equal(l->rows, l->table.rows);
-    csv_close(&l->table);
-}
 
 /* ---- permits of one key, on a clock of our own ---------------------------------------------- */
 
@@ -308,7 +253,7 @@ static void limits_of_go_zero(void **state)
     struct ledger l;
 
     (void)state;
-    ledger_open(&l, "gozero_concurrency.csv", go_zero_differences);
+    ledger_open(&l, "gozero_concurrency.csv", SUBJECT_ENGINE, go_zero_differences);
     for (size_t row = 0; row < l.table.rows; row++) {
         const char *type = csv_text(&l.table, row, "type"), *op = csv_text(&l.table, row, "op");
         const char *expect = csv_text(&l.table, row, "expect");
@@ -449,7 +394,7 @@ static void kitex_beside_each_other(void **state)
     struct ledger l;
 
     (void)state;
-    ledger_open(&l, "kitex_connection_test.csv", connection_test_differences);
+    ledger_open(&l, "kitex_connection_test.csv", SUBJECT_ENGINE, connection_test_differences);
     assert_int_equal(l.table.rows, sizeof actions / sizeof actions[0]);
     for (size_t row = 0; row < l.table.rows; row++)
         assert_string_equal(csv_text(&l.table, row, "action"), actions[row]);
@@ -496,7 +441,7 @@ static void kitex_call_by_call(void **state)
     struct ledger l;
 
     (void)state;
-    ledger_open(&l, "kitex_connection_derived.csv", connection_differences);
+    ledger_open(&l, "kitex_connection_derived.csv", SUBJECT_ENGINE, connection_differences);
     for (size_t row = 0; row < l.table.rows; row++) {
         const char *limit = csv_text(&l.table, row, "limit");
         const char *ops = csv_text(&l.table, row, "ops"), *result = "";

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tokens that come in lumps: the limiter of cloudwego/kitex, whose ticker adds a slice of the limit
- * at each tick, and that of zeromicro/go-zero, whose clock knows whole seconds only; through the
- * cell and the engine.
+ * at each tick, and lumps of any setting; through the cell and the engine.
  *
- * A limit of the originals is a refill bucket with their tick. It starts full where kitex starts
- * with one slice: that is listed once for each case, and the rest is taken away before its first
- * step. Where weir differs on purpose otherwise the tables below say so; an entry that no longer
- * differs fails as well.
+ * A limit of the original is a refill bucket with its tick. It starts full where kitex starts with
+ * one slice: that is listed once for each case, and the rest is taken away before its first step.
+ * Where weir differs on purpose otherwise the tables below say so.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,28 +15,15 @@
 #include <cmocka.h>
 
 #include "bucket_model.h"
-#include "csv.h"
-#include "subject.h"
+#include "differences.h"
+#include "tokens.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BASE  (3600 * WEIR_SECOND)
-#define START UINT64_MAX       /* as a step: what the case begins with */
-#define WHOLE (UINT64_MAX - 1) /* as a step: the case is not run */
-
-enum {
-    BEFORE = 1,
-    RESULT = 2,
-    AFTER = 4,
-    RATE = 8,
-    SETTING = 16,
-    NOT_RUN = 32,
-    CELL = 64,   /* of cells only */
-    ENGINE = 128 /* of engines only */
-};
+#define START UINT64_MAX /* as a step: what the case begins with */
 
 #define FULL      "a bucket starts full, not with one slice"
 #define CARRIED   "what a lump leaves over is carried, so no rate is rounded down, or to nothing"
@@ -47,19 +32,6 @@ enum {
 #define FRESH     "from and to unlimited keys begin anew, and full"
 #define ZERO      "0 there means unlimited, here nothing"
 #define NEGATIVE  "negative limits do not exist"
-#define BACKWARD  "backward time never mints tokens"
-#define CLAMPED   "what is given back ends at full"
-#define NO_REFUND "a cell has no refund"
-#define NO_STORE  "no store that keys expire in, so none that refuses to let one expire at once"
-#define NO_CANCEL "a decision does not wait, so it cannot be cancelled"
-#define EXACT     "an interval there is cut to whole nanoseconds, a rate here is kept as written"
-
-struct difference {
-    const char *test;
-    uint64_t step;
-    unsigned fields;
-    const char *reason;
-};
 
 /* interval_ns, limit */
 static const struct difference once_differences[] = {
@@ -104,145 +76,6 @@ static const struct difference qps_differences[] = {
     {"5 UpdateLimit(0)", 0, SETTING, ZERO},
     {NULL, 0, 0, NULL},
 };
-
-static const struct difference count_differences[] = {
-    {"TestTokenLimit_WithCtx", WHOLE, NOT_RUN, NO_CANCEL},
-    {NULL, 0, 0, NULL},
-};
-
-static const char stale[] = "issue_4072 out-of-order timestamp re-mints tokens";
-static const char negative[] = "negative n adds tokens (then capped)";
-static const struct difference second_differences[] = {
-    {stale, 9, BEFORE | RESULT, BACKWARD},          {stale, 10, BEFORE | AFTER, BACKWARD},
-    {stale, 11, BEFORE | RESULT | AFTER, BACKWARD}, {stale, 12, BEFORE | RESULT | AFTER, BACKWARD},
-    {stale, 13, BEFORE | RESULT | AFTER, BACKWARD}, {stale, 14, BEFORE | RESULT, BACKWARD},
-    {negative, WHOLE, NOT_RUN | CELL, NO_REFUND},   {negative, 4, AFTER | ENGINE, CLAMPED},
-    {"burst*2 < rate: ttl 0", 0, RESULT, NO_STORE}, {NULL, 0, 0, NULL},
-};
-
-/* rate */
-static const struct difference rescue_differences[] = {
-    {"3", 0, RATE, EXACT},       {"7", 0, RATE, EXACT},         {"60", 0, RATE, EXACT},
-    {"3000000", 0, RATE, EXACT}, {"999999999", 0, RATE, EXACT}, {"1000000001", 0, RATE, EXACT},
-    {NULL, 0, 0, NULL},
-};
-
-/* What became of a file's rows under one kind of subject. */
-struct ledger {
-    struct csv table;
-    enum subject_kind kind;
-    const struct difference *listed;
-    bool seen[32];
-    size_t rows, differing, skipped;
-};
-
-static const char *name_of(enum subject_kind kind)
-{
-    return kind == SUBJECT_CELL ? "cell" : "engine";
-}
-
-static void ledger_open(struct ledger *l, const char *file, enum subject_kind kind,
-                        const struct difference *listed)
-{
-    *l = (struct ledger){.kind = kind, .listed = listed};
-    csv_open(&l->table, file);
-}
-
-/* Is the entry about this kind of subject? */
-static bool applies(const struct ledger *l, const struct difference *d)
-{
-    return (d->fields & (l->kind == SUBJECT_CELL ? ENGINE : CELL)) == 0;
-}
-
-/* Listed with just these fields, or not at all when nothing differs. */
-static void compare(struct ledger *l, const char *test, uint64_t step, unsigned differ)
-{
-    const struct difference *d = l->listed;
-    unsigned listed;
-    size_t i = 0;
-
-    while (d[i].test != NULL &&
-           (strcmp(d[i].test, test) != 0 || d[i].step != step || !applies(l, &d[i])))
-        i++;
-    assert_in_range(i, 0, sizeof l->seen - 1);
-    listed = d[i].fields & ~(unsigned)(CELL | ENGINE);
-    if (differ != listed)
-        fail_msg("%s, %s, step %lld, %s: differs in [%s%s%s%s%s%s ], listed [%u] %s", l->table.file,
-                 test, (long long)step, name_of(l->kind), differ & BEFORE ? " BEFORE" : "",
-                 differ & RESULT ? " RESULT" : "", differ & AFTER ? " AFTER" : "",
-                 differ & RATE ? " RATE" : "", differ & SETTING ? " SETTING" : "",
-                 differ & NOT_RUN ? " NOT_RUN" : "", listed, d[i].test == NULL ? "" : d[i].reason);
-    l->seen[i] = true;
-}
-
-/* The same for a row. */
-static void account(struct ledger *l, const char *test, uint64_t step, unsigned differ)
-{
-    compare(l, test, step, differ);
-    l->skipped += differ == NOT_RUN;
-    l->rows += differ != NOT_RUN;
-    l->differing += differ != 0 && differ != NOT_RUN;
-}
-
-static void ledger_close(struct ledger *l, size_t rows_min)
-{
-    printf("# %s, %s: %zu rows, %zu of them differ as listed; %zu rows not run\n", l->table.file,
-           name_of(l->kind), l->rows, l->differing, l->skipped);
-    for (size_t i = 0; l->listed[i].test != NULL; i++)
-        if (!l->seen[i] && !l->table.elsewhere && applies(l, &l->listed[i]))
-            fail_msg("%s, step %lld is listed, but not in the file", l->listed[i].test,
-                     (long long)l->listed[i].step);
-    assert_true(l->rows >= (l->table.elsewhere ? 1 : rows_min));
-    assert_int_equal(l->rows + l->skipped, l->table.rows);
-    csv_close(&l->table);
-}
-
-/* ---- tokens ------------------------------------------------------------------------------- */
-
-static void open_bucket(struct subject *s, enum subject_kind kind, const struct weir_policy *policy)
-{
-    assert_int_equal(subject_open(s, kind, policy, 0), 0);
-}
-
-static uint64_t left_at(const struct subject *s, weir_ns now)
-{
-    return subject_probe(s, now).remaining;
-}
-
-/* Takes all that is there, and tells how much that was. */
-static uint64_t drain(struct subject *s, weir_ns now)
-{
-    uint64_t n = left_at(s, now);
-
-    if (n != 0)
-        assert_int_equal(subject_decide(s, n, now).verdict, WEIR_ALLOWED);
-    assert_int_equal(subject_decide(s, 1, now).verdict, WEIR_DENIED);
-    return n;
-}
-
-/* Of so many calls for one token, those that were granted. */
-static uint64_t granted(struct subject *s, uint64_t calls, weir_ns now)
-{
-    uint64_t count = 0;
-
-    for (uint64_t i = 0; i < calls; i++)
-        count += subject_decide(s, 1, now).verdict == WEIR_ALLOWED;
-    return count;
-}
-
-/* The first multiple of `tick` that is not before BASE. */
-static weir_ns first_tick(weir_ns tick)
-{
-    return (BASE + tick - 1) / tick * tick;
-}
-
-static struct weir_policy bucket_of(uint64_t per_second, weir_ns tick, uint64_t burst)
-{
-    struct weir_policy policy = weir_refill_bucket(per_second, WEIR_SECOND, tick);
-
-    policy.burst = burst;
-    return policy;
-}
 
 /* ---- kitex: what a tick adds --------------------------------------------------------------- */
 
@@ -564,157 +397,6 @@ static void grants_per_second_are_exact(void **state)
     qps_of(SUBJECT_ENGINE);
 }
 
-/* ---- go-zero ------------------------------------------------------------------------------ */
-
-/* With or without the original's store. A second begins in the midst of the calls. */
-static void token_count_of_row(struct ledger *l, size_t row)
-{
-    uint64_t rate = csv_u64(&l->table, row, "rate"), burst = csv_u64(&l->table, row, "burst");
-    uint64_t calls = csv_u64(&l->table, row, "calls"), count = 0;
-    weir_ns pause = csv_u64(&l->table, row, "spacing_ms") * WEIR_MILLISECOND;
-    const struct weir_policy policy = bucket_of(rate, WEIR_SECOND, burst);
-    weir_ns now = BASE + WEIR_SECOND / 2;
-    struct subject s;
-
-    open_bucket(&s, l->kind, &policy);
-    for (uint64_t i = 0; i < calls; i++) {
-        now += pause;
-        count += granted(&s, 1, now);
-    }
-    subject_close(&s);
-    assert_int_equal(count, burst + (now / WEIR_SECOND - BASE / WEIR_SECOND) * rate);
-    assert_true(count >= csv_u64(&l->table, row, "expect_min_allowed"));
-    account(l, csv_text(&l->table, row, "test"), 0, 0);
-}
-
-static void token_counts_of(enum subject_kind kind)
-{
-    struct ledger l;
-
-    ledger_open(&l, "gozero_token_counts.csv", kind, count_differences);
-    for (size_t row = 0; row < l.table.rows; row++) {
-        const char *test = csv_text(&l.table, row, "test");
-
-        if (strcmp(test, "TestTokenLimit_WithCtx") == 0)
-            account(&l, test, WHOLE, NOT_RUN);
-        else
-            token_count_of_row(&l, row);
-    }
-    ledger_close(&l, 3);
-}
-
-static void token_counts(void **state)
-{
-    (void)state;
-    token_counts_of(SUBJECT_CELL);
-    token_counts_of(SUBJECT_ENGINE);
-}
-
-/* n below 0 gives back. */
-static bool ask(struct subject *s, const char *n, weir_ns now)
-{
-    if (*n == '-')
-        return weir_refund(s->engine, s->limit, s->key, strtoull(n + 1, NULL, 10), now) > 0;
-    return subject_decide(s, strtoull(n, NULL, 10), now).verdict == WEIR_ALLOWED;
-}
-
-/* Is the number that should be here another one? Nothing is no number. */
-static bool is_another(const char *want, uint64_t got)
-{
-    char text[32];
-
-    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)got);
-    return *want != '\0' && strcmp(want, text) != 0;
-}
-
-static unsigned second_of_row(struct subject *s, const struct csv *table, size_t row)
-{
-    weir_ns now = csv_u64(table, row, "now_unix_s") * WEIR_SECOND;
-    unsigned differ = 0;
-
-    if (is_another(csv_text(table, row, "filled_before"), left_at(s, now)))
-        differ |= BEFORE;
-    if (is_another(csv_text(table, row, "expect_allowed"), ask(s, csv_text(table, row, "n"), now)))
-        differ |= RESULT;
-    if (is_another(csv_text(table, row, "tokens_after"), left_at(s, now)))
-        differ |= AFTER;
-    return differ;
-}
-
-static void seconds_of(enum subject_kind kind)
-{
-    struct subject s = {0};
-    struct ledger l;
-
-    ledger_open(&l, "gozero_token_sequence_derived.csv", kind, second_differences);
-    for (size_t row = 0; row < l.table.rows; row++) {
-        const char *test = csv_text(&l.table, row, "case");
-
-        if (kind == SUBJECT_CELL && strcmp(test, negative) == 0) {
-            account(&l, test, WHOLE, NOT_RUN);
-            continue;
-        }
-        if (!csv_continues(&l.table, row, "case")) {
-            const struct weir_policy policy = bucket_of(csv_u64(&l.table, row, "rate"), WEIR_SECOND,
-                                                        csv_u64(&l.table, row, "burst"));
-
-            subject_close(&s);
-            open_bucket(&s, kind, &policy);
-        }
-        account(&l, test, csv_u64(&l.table, row, "step"), second_of_row(&s, &l.table, row));
-    }
-    subject_close(&s);
-    ledger_close(&l, kind == SUBJECT_CELL ? 44 : 51);
-}
-
-static void whole_seconds(void **state)
-{
-    (void)state;
-    seconds_of(SUBJECT_CELL);
-    seconds_of(SUBJECT_ENGINE);
-}
-
-/*
- * Without its store the original paces with the whole nanoseconds of an interval: a second's tokens
- * are there after rate * interval. Here after a second, and no nanosecond earlier.
- */
-static void rescue_of(enum subject_kind kind)
-{
-    struct ledger l;
-
-    ledger_open(&l, "gozero_rescue_rate_derived.csv", kind, rescue_differences);
-    for (size_t row = 0; row < l.table.rows; row++) {
-        uint64_t rate = csv_u64(&l.table, row, "rate");
-        weir_ns interval = csv_u64(&l.table, row, "interval_ns");
-        const char *effective = csv_text(&l.table, row, "effective_rate_per_s");
-        const struct weir_policy policy = weir_token_bucket(rate, WEIR_SECOND, rate);
-        double got = interval == 0 ? 0 : strtod(effective, NULL);
-        struct subject s;
-        bool differs;
-
-        assert_int_equal(interval, WEIR_SECOND / rate);
-        if (interval == 0)
-            assert_string_equal(effective, "INF");
-        else
-            assert_true(fabs(got * (double)interval / (double)WEIR_SECOND - 1) < 1e-12);
-        open_bucket(&s, kind, &policy);
-        assert_int_equal(drain(&s, BASE), rate);
-        differs = left_at(&s, BASE + rate * interval) != rate;
-        assert_true(left_at(&s, BASE + WEIR_SECOND - 1) < rate);
-        assert_int_equal(left_at(&s, BASE + WEIR_SECOND), rate);
-        subject_close(&s);
-        account(&l, csv_text(&l.table, row, "rate"), 0, differs ? RATE : 0);
-    }
-    ledger_close(&l, 11);
-}
-
-static void rates_without_a_store(void **state)
-{
-    (void)state;
-    rescue_of(SUBJECT_CELL);
-    rescue_of(SUBJECT_ENGINE);
-}
-
 /* ---- lumps, whatever they are made of ------------------------------------------------------ */
 
 static void five_per_second_are_not_zero(void **state)
@@ -844,7 +526,7 @@ static void average_of(enum subject_kind kind, uint64_t limit, weir_ns period, w
         if (total != whole)
             fail_msg("%llu in %llu ns, in lumps every %llu ns, %s: %llu in %llu ticks, not %llu",
                      (unsigned long long)limit, (unsigned long long)period,
-                     (unsigned long long)tick, name_of(kind), (unsigned long long)total,
+                     (unsigned long long)tick, subject_name(&s), (unsigned long long)total,
                      (unsigned long long)i, (unsigned long long)whole);
     }
     subject_close(&s);
@@ -873,9 +555,6 @@ int main(void)
         cmocka_unit_test(what_a_tick_adds),
         cmocka_unit_test(refills_step_by_step),
         cmocka_unit_test(grants_per_second_are_exact),
-        cmocka_unit_test(token_counts),
-        cmocka_unit_test(whole_seconds),
-        cmocka_unit_test(rates_without_a_store),
         cmocka_unit_test(five_per_second_are_not_zero),
         cmocka_unit_test(a_thousand_per_second_in_lumps_of_a_hundred),
         cmocka_unit_test(a_burst_caps_what_comes),

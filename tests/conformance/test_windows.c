@@ -19,8 +19,7 @@
 
 #include <cmocka.h>
 
-#include "csv.h"
-#include "subject.h"
+#include "differences.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,19 +31,10 @@
 #define WHOLE     UINT64_MAX /* as a step: the case is not run */
 #define IN_WINDOW 3          /* requests of the HTTP client */
 
-enum { STATE = 1, COUNT = 2, END = 4, NOT_RUN = 8 };
-
 #define NEGATIVE  "a negative quota does not exist"
 #define NO_PERIOD "a period of 0 is refused where it is set"
 #define SECONDS   "the original's clock is cut to whole seconds, a window here ends at its instant"
 #define FLOORED   "the original's remainder is negative before 1970, and its window too long"
-
-struct difference {
-    const char *test;
-    uint64_t step;
-    unsigned fields;
-    const char *reason;
-};
 
 static const struct difference count_differences[] = {
     {"quota_-3", WHOLE, NOT_RUN, NEGATIVE},
@@ -76,60 +66,6 @@ static const struct difference align_differences[] = {
 };
 
 static const struct difference no_differences[] = {{NULL, 0, 0, NULL}};
-
-/* What became of a file's rows under one kind of subject. */
-struct ledger {
-    struct csv table;
-    enum subject_kind kind;
-    const struct difference *listed;
-    bool seen[16];
-    size_t rows, differing, skipped;
-};
-
-static const char *name_of(enum subject_kind kind)
-{
-    return kind == SUBJECT_CELL ? "cell" : "engine";
-}
-
-static void ledger_open(struct ledger *l, const char *file, enum subject_kind kind,
-                        const struct difference *listed)
-{
-    *l = (struct ledger){.kind = kind, .listed = listed};
-    csv_open(&l->table, file);
-}
-
-/* One row: listed with just these fields, or not at all when nothing differs. */
-static void account(struct ledger *l, const char *test, uint64_t step, unsigned differ)
-{
-    const struct difference *d = l->listed;
-    size_t i = 0;
-
-    while (d[i].test != NULL && (strcmp(d[i].test, test) != 0 || d[i].step != step))
-        i++;
-    assert_in_range(i, 0, sizeof l->seen - 1);
-    if (differ != d[i].fields)
-        fail_msg("%s, %s, step %llu, %s: differs in [%s%s%s%s ], listed [%u] %s", l->table.file,
-                 test, (unsigned long long)step, name_of(l->kind), differ & STATE ? " STATE" : "",
-                 differ & COUNT ? " COUNT" : "", differ & END ? " END" : "",
-                 differ & NOT_RUN ? " NOT_RUN" : "", d[i].fields,
-                 d[i].test == NULL ? "" : d[i].reason);
-    l->seen[i] = true;
-    l->skipped += differ == NOT_RUN;
-    l->rows += differ != NOT_RUN;
-    l->differing += differ != 0 && differ != NOT_RUN;
-}
-
-static void ledger_close(struct ledger *l, size_t rows_min)
-{
-    printf("# %s, %s: %zu rows, %zu of them differ as listed; %zu rows not run\n", l->table.file,
-           name_of(l->kind), l->rows, l->differing, l->skipped);
-    for (size_t i = 0; l->listed[i].test != NULL; i++)
-        if (!l->seen[i] && !l->table.elsewhere)
-            fail_msg("%s is listed, but not in the file", l->listed[i].test);
-    assert_true(l->rows >= (l->table.elsewhere ? 1 : rows_min));
-    assert_int_equal(l->rows + l->skipped, l->table.rows);
-    csv_close(&l->table);
-}
 
 /* ---- subjects on unix time ---------------------------------------------------------------- */
 

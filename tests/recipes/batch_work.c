@@ -3,7 +3,8 @@
  * Work in batches that sleeps until the next window, as for a service that allows 600 a minute.
  *
  * The answer to the last one that is allowed says so: nothing remains, and `reset` is when the
- * window ends. Nobody has to run into a refusal to learn it.
+ * window ends. Nobody has to run into a refusal to learn it, and until then there may be other work
+ * to do: a thread that can only sleep calls weir_wait, as paced_client.c does.
  */
 #include <weir/weir.h>
 
@@ -37,9 +38,9 @@ static unsigned send_all(struct weir *w, int limit, weir_key service, unsigned i
 int main(void)
 {
     struct weir *w;
-    struct weir_policy policy = weir_fixed_window(600, WEIR_MINUTE);
     if (weir_open(&w, NULL) != 0)
         return 1;
+    struct weir_policy policy = weir_fixed_window(600, WEIR_MINUTE);
     int limit = weir_add_limit(w, "the service", &policy);
 
     weir_ns begun = now;

@@ -11,20 +11,20 @@
 
 static bool begin(struct weir *w, int words, weir_key user, weir_ns now)
 {
-    return weir_allow(w, words, user, 0, now);
+    return weir_allow(w, words, user, 0, now); /* at the beginning */
 }
 
 static void end(struct weir *w, int words, weir_key user, uint64_t cost, weir_ns now)
 {
-    weir_charge(w, words, user, cost, now);
+    weir_charge(w, words, user, cost, now); /* at the end */
 }
 
 int main(void)
 {
     struct weir *w;
-    struct weir_policy policy = weir_token_bucket(10000, WEIR_MINUTE, 10000);
     if (weir_open(&w, NULL) != 0)
         return 1;
+    struct weir_policy policy = weir_token_bucket(10000, WEIR_MINUTE, 10000);
     int words = weir_add_limit(w, "words", &policy);
     weir_key user = weir_key_u64(w, 4711);
     const weir_ns now = WEIR_HOUR;

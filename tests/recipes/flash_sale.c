@@ -43,10 +43,10 @@ static void *crowd(void *first)
 
 int main(void)
 {
-    struct weir_policy once = weir_token_bucket(0, WEIR_SECOND, 1);
-    struct weir_policy items = weir_token_bucket(0, WEIR_SECOND, 100);
     if (weir_open(&w, NULL) != 0)
         return 1;
+    struct weir_policy once = weir_token_bucket(0, WEIR_SECOND, 1); /* never comes back */
+    struct weir_policy items = weir_token_bucket(0, WEIR_SECOND, 100);
     per_user = weir_add_limit(w, "per user", &once);
     stock = weir_add_limit(w, "stock", &items);
 

@@ -52,9 +52,9 @@ static void *client(void *unused)
 
 int main(void)
 {
-    struct weir_policy policy = weir_concurrency(64);
     if (weir_open(&w, NULL) != 0)
         return 1;
+    struct weir_policy policy = weir_concurrency(64);
     limit = weir_add_limit(w, "in flight", &policy);
 
     pthread_t threads[THREADS];

@@ -23,10 +23,10 @@ static int log_in(struct weir *w, int tries, const char *user, bool password_is_
 int main(void)
 {
     const weir_ns now = WEIR_HOUR;
-    struct weir_policy policy = weir_fixed_window(5, 15 * WEIR_MINUTE);
     struct weir *w;
     if (weir_open(&w, NULL) != 0)
         return 1;
+    struct weir_policy policy = weir_fixed_window(5, 15 * WEIR_MINUTE);
     int tries = weir_add_limit(w, "log-ins", &policy);
 
     int right = 0, wrong = 0;

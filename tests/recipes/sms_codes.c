@@ -36,7 +36,7 @@ int main(void)
     struct sms s;
     if (weir_open(&s.w, NULL) != 0)
         return 1;
-    s.minute = add(s.w, "codes a minute", "1/min");
+    s.minute = add(s.w, "codes a minute", "1/min"); /* weir_policy_parse and weir_add_limit */
     s.day = add(s.w, "codes a day", "5/day window");
     s.total = add(s.w, "codes over all", "1000/day window");
 

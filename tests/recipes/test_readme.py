@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The recipes: each program ends well, and README.md shows lines of it as they are. Prints TAP.
 
-In the section "Recipes" of README.md a link to a program stands before its block of code. A block
-is a part of its program in one piece, but for white space.
+In the section "Recipes" of README.md a link to a program stands before its block of code. What is
+between two blank lines of a block is a part of its program in one piece, but for white space.
 
 usage: test_readme.py PROGRAM...
 """
@@ -48,8 +48,9 @@ def complaint_of_lines(name, blocks):
     if not blocks:
         return "README.md shows nothing of it"
     program = without_space((SOURCE / "tests" / "recipes" / f"{name}.c").read_text())
-    return "".join(f"not in the program:\n{block}" for block in blocks
-                   if without_space(block) not in program)
+    pieces = [piece for block in blocks for piece in re.split(r"\n\s*\n", block)]
+    return "".join(f"not in the program:\n{piece}\n" for piece in pieces
+                   if not piece.strip() or without_space(piece) not in program)
 
 
 def point(number, name, complaint, skipped=False):

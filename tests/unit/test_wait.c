@@ -576,9 +576,25 @@ static void k12_a_signal_ends_the_wait(void **state)
     }
 }
 
+/* K04: an instant past 2^64 is none that has passed. */
+static void k04_a_wait_past_all_instants_sleeps(void **state)
+{
+    (void)state;
+    struct fake f;
+    open_fake(&f, weir_token_bucket(1, ((weir_ns)1 << 62) - 1, 4));
+    assert_int_equal(wait_for(&f, 4, WEIR_FOREVER), 0);
+    f.now = (weir_ns)1 << 62;
+    f.sleeps = 0;
+    assert_int_equal(wait_for(&f, 4, WEIR_FOREVER), 0);
+    assert_int_equal(f.sleeps, 1);
+    assert_true(f.asked > (weir_ns)INT64_MAX);
+    weir_close(f.w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(k04_a_wait_past_all_instants_sleeps),
         cmocka_unit_test(options_ask_for_clock_and_sleep),
         cmocka_unit_test(bad_arguments),
         cmocka_unit_test(k07_more_than_it_can_hold),
