@@ -3,6 +3,9 @@
 // Every algorithm beside the token bucket: decisions of an engine, over a thousand keys in random
 // order, granted and denied. The caller gives `now`.
 //
+// Twice: in an engine as it is opened, where a thousand keys lie in as many places; and in one for
+// a few thousand keys, all of whose memory stays in the nearest cache.
+//
 // Each benchmark also checks what was decided.
 
 #include "check.h"
@@ -51,9 +54,10 @@ const std::vector<kind> &kinds()
 class engine
 {
   public:
-    explicit engine(const weir_policy &policy)
+    engine(const weir_policy &policy, size_t max_keys)
     {
         weir_options options = {};
+        options.max_keys = max_keys;
         options.wall_clock = wall_clock;
         if (weir_open(&w, &options) != 0)
             std::abort();
@@ -83,9 +87,9 @@ class engine
     uint64_t seed = 1;
 };
 
-void decide(benchmark::State &state, const weir_policy &policy, bool full)
+void decide(benchmark::State &state, const weir_policy &policy, size_t max_keys, bool full)
 {
-    engine e(policy);
+    engine e(policy, max_keys);
     weir_ns now = FIRST;
     for (size_t i = 0; i < KEYS; i++) {
         weir_key key = weir_key_u64(e.w, i);
@@ -102,37 +106,36 @@ void decide(benchmark::State &state, const weir_policy &policy, bool full)
     weir_bench::expect_decisions(__func__, allowed, full ? 0 : offered);
 }
 
-std::string granted(const char *name)
-{
-    return std::string("granted/") + name;
-}
+struct size {
+    const char *name;
+    size_t max_keys;
+};
 
-std::string denied(const char *name)
-{
-    return std::string("denied/") + name;
-}
+const size sizes[] = {{"default", 0}, {"nearest cache", 4 * KEYS}};
 
 } // namespace
 
 int main(int argc, char **argv)
 {
     std::vector<weir_bench::ratio> ratios;
-    for (const kind &k : kinds()) {
-        const weir_policy &policy = k.policy;
-        benchmark::RegisterBenchmark(granted(k.name).c_str(), [&policy](benchmark::State &state) {
-            decide(state, policy, false);
-        });
-        benchmark::RegisterBenchmark(denied(k.name).c_str(), [&policy](benchmark::State &state) {
-            decide(state, policy, true);
-        });
-        if (&k == &kinds().front())
-            continue;
-        ratios.emplace_back(std::string(k.name) + " : token bucket, granted",
-                            weir_bench::best_of{granted(k.name)},
-                            weir_bench::best_of{granted("token_bucket")}, weir_bench::at_most(1.3));
-        ratios.emplace_back(std::string(k.name) + " : token bucket, denied",
-                            weir_bench::best_of{denied(k.name)},
-                            weir_bench::best_of{denied("token_bucket")}, weir_bench::at_most(1.3));
+    for (const size &z : sizes) {
+        for (const bool full : {false, true}) {
+            const std::string what = std::string(full ? "denied" : "granted") + ", " + z.name;
+            const size_t max_keys = z.max_keys;
+            const std::string bucket = what + "/" + kinds().front().name;
+            for (const kind &k : kinds()) {
+                const weir_policy &policy = k.policy;
+                const std::string name = what + "/" + k.name;
+                benchmark::RegisterBenchmark(name.c_str(),
+                                             [&policy, max_keys, full](benchmark::State &state) {
+                                                 decide(state, policy, max_keys, full);
+                                             });
+                if (name != bucket)
+                    ratios.emplace_back(std::string(k.name) + " : token bucket, " + what,
+                                        weir_bench::best_of{name}, weir_bench::best_of{bucket},
+                                        weir_bench::at_most(1.3));
+            }
+        }
     }
     return weir_bench::main_of(argc, argv, ratios);
 }
