@@ -114,7 +114,7 @@ int weir_cell_reprice(struct weir_cell *c, const struct weir_meter *from,
     if (c == NULL || from == NULL || to == NULL)
         return -EINVAL;
     uint64_t word = weir_load_relaxed(word_of(c));
-    uint64_t payload = word - from->mark;
+    uint64_t payload = weir_modulo_sub(word, from->mark);
     struct weir_instant at_from;
     struct weir_instant at_to;
     bool follows = from->kind == to->kind && !from->unlimited && !to->unlimited;

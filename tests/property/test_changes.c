@@ -1055,7 +1055,11 @@ static void call_from_behind(struct world *world, struct one *one, struct test_r
         compare(world, one, "from behind the change, reserve", n, now, got, want);
     if (unused && got.verdict == WEIR_DENIED && got.wait > STALE_MAX && n != 0)
         compare(world, one, "from behind the change, unused, reserve", n, now, got, want);
-    (void)weir_set_balance(world->engine, world->limit, one->key, 0, now);
+    if (is_on_wall(world))
+        window_ask(&world->rules.windows, now);
+    if (got.verdict == WEIR_ALLOWED && n != 0 && world->rules.policy.kind == WEIR_FIXED_WINDOW &&
+        (model_int)got.wait > world->rules.windows.longest)
+        world->rules.windows.longest = (model_int)got.wait;
     both_forget(world, one);
     for (size_t h = 0; h < HELD; h++)
         both_drop(&one->held[h]);
