@@ -290,7 +290,8 @@ struct world {
     weir_ns settled;           /* no stale one before it */
     weir_ns changed;           /* the instant of the last change */
     weir_ns last;
-    weir_ns trimmed;
+    weir_ns trimmed; /* when it was */
+    weir_ns stepped; /* when unix time was set */
     uint64_t calls, kin;
     unsigned changes, published; /* those that were tried, and those that were made */
     unsigned cuts;               /* calls that may have swept, and kinds that began anew */
@@ -400,6 +401,17 @@ static bool leads_here(const struct world *world, uint64_t serial)
     while (s != NULL && s->serial != serial)
         s = weir_pointer_load_acquire(&s->previous);
     return s != NULL;
+}
+
+/* Is its word one that leads to the last change, or none? */
+static bool is_of_the_past(const struct world *world, const struct one *one)
+{
+    const struct weir_settings *newest = settings_of(world->engine, world->limit), *s = newest;
+    uint64_t word = word_of(world->engine, world->limit, one->key);
+
+    while (word != 0 && s != NULL && s->generation != weir_word_generation(word))
+        s = weir_pointer_load_acquire(&s->previous);
+    return word == 0 || (s != NULL && s->serial != newest->serial);
 }
 
 /* A word that a move may be copying says nothing. */
@@ -1030,23 +1042,38 @@ static void make_room_for_origins(struct world *world)
         trim(world);
 }
 
-/* A call by a clock that is behind the change: never more than at the change. */
-static void call_from_behind(struct world *world, struct one *one, struct test_random *random)
+/* Calls on and on by a clock that is behind the change: no more than what there is at the change.
+ */
+static void take_from_behind(struct world *world, struct one *one, struct test_random *random,
+                             weir_ns now)
 {
-    weir_ns back = 1 + random_below(random, STALE_MAX - 1), now;
-    weir_ns floor = world->first > world->settled ? world->first : world->settled;
-    bool unused = is_bucket(&world->rules) ? !one->state.bucket.used : !one->state.window.used;
-    uint64_t n = any_count(world, one, random, world->changed);
-    struct weir_result got, want;
+    uint64_t most = rules_ask(&world->rules, &one->state, 0, world->changed, 0).remaining,
+             taken = 0;
 
-    if (world->changed < floor + back || world->at >= world->changed + STALE_MAX - back ||
-        world->at < world->changed)
-        return;
-    now = world->changed - back;
-    rules_anchor(&world->rules, now);
-    want = rules_ask(&world->rules, &one->state, n, world->changed, WEIR_FOREVER);
-    got = weir_reserve(world->engine, world->limit, one->key, n, now,
-                       random_below(random, 2) * WEIR_MINUTE, NULL);
+    for (int i = 0; i < 8 && now < world->changed; i++) {
+        uint64_t n = 1 + random_below(random, most_of(&world->rules) / 2 + 1);
+
+        if (weir_decide(world->engine, world->limit, one->key, n, now).verdict == WEIR_ALLOWED)
+            taken += n;
+        now += random_below(random, (world->changed - now) / 2 + 1);
+    }
+    if (taken > most)
+        compare_count(world, one, "from behind the change, take", most, now, taken, most);
+}
+
+/* A reservation by such a clock: never for an earlier instant than by one that is at the change;
+   and who has used nothing waits no longer than until then. */
+static void reserve_from_behind(struct world *world, struct one *one, struct test_random *random,
+                                weir_ns now)
+{
+    uint64_t n = any_count(world, one, random, world->changed);
+    weir_ns max_wait = random_below(random, 2) * WEIR_MINUTE;
+    bool unused = is_bucket(&world->rules) ? !one->state.bucket.used : !one->state.window.used;
+    struct weir_result want =
+        rules_ask(&world->rules, &one->state, n, world->changed, WEIR_FOREVER);
+    struct weir_result got =
+        weir_reserve(world->engine, world->limit, one->key, n, now, max_wait, NULL);
+
     if (got.verdict == WEIR_NEVER || want.verdict == WEIR_NEVER)
         compare_count(world, one, "behind", n, now, got.verdict, want.verdict);
     if (got.verdict == WEIR_ALLOWED &&
@@ -1055,11 +1082,30 @@ static void call_from_behind(struct world *world, struct one *one, struct test_r
         compare(world, one, "from behind the change, reserve", n, now, got, want);
     if (unused && got.verdict == WEIR_DENIED && got.wait > STALE_MAX && n != 0)
         compare(world, one, "from behind the change, unused, reserve", n, now, got, want);
-    if (is_on_wall(world))
-        window_ask(&world->rules.windows, now);
     if (got.verdict == WEIR_ALLOWED && n != 0 && world->rules.policy.kind == WEIR_FIXED_WINDOW &&
         (model_int)got.wait > world->rules.windows.longest)
         world->rules.windows.longest = (model_int)got.wait;
+}
+
+/* A key whose word leads to the change begins there, also by a clock that is behind it; one that
+   was written since, or before another kind, at its own `now`. It is forgotten after that: the
+   models know nothing of such clocks. */
+static void call_from_behind(struct world *world, struct one *one, struct test_random *random)
+{
+    weir_ns back = 1 + random_below(random, STALE_MAX - 1), now = world->changed - back;
+    weir_ns floor = world->first > world->settled ? world->first : world->settled;
+    bool known = world->rules.windows.newest >= (model_int)world->changed; /* to be the time */
+
+    if (world->changed < floor + back || world->at >= world->changed + STALE_MAX - back ||
+        world->at < world->changed)
+        return;
+    rules_anchor(&world->rules, now);
+    if (is_of_the_past(world, one) && (!is_on_wall(world) || known))
+        take_from_behind(world, one, random, now);
+    else
+        reserve_from_behind(world, one, random, now);
+    if (is_on_wall(world))
+        window_ask(&world->rules.windows, now);
     both_forget(world, one);
     for (size_t h = 0; h < HELD; h++)
         both_drop(&one->held[h]);
@@ -1067,7 +1113,23 @@ static void call_from_behind(struct world *world, struct one *one, struct test_r
 
 /* ---- clocks ------------------------------------------------------------------------------- */
 
-/* Unix time is set, and no clock is to come back to a second of which it was known before. */
+/* A window so far ahead that a word cannot tell it has ended, to an engine. */
+static void forget_the_untold(struct world *world)
+{
+    const struct window_limit *l = &world->rules.windows;
+
+    for (size_t i = 0; is_on_wall(world) && !l->unlimited && i < world->count; i++) {
+        struct one *one = &world->ones[i];
+
+        if (window_lead(l, &one->state.window, world->at) <= window_half_line(l))
+            continue;
+        both_forget(world, one);
+        for (size_t h = 0; h < HELD; h++)
+            both_drop(&one->held[h]);
+    }
+}
+
+/* Unix time is set, and no clock comes back to a second of which it was known before. */
 static void set_wall(struct world *world, struct test_random *random)
 {
     const weir_ns spans[] = {YEAR, WEIR_DAY, 10 * WEIR_DAY, 3 * WEIR_HOUR, 61 * SEC};
@@ -1082,7 +1144,8 @@ static void set_wall(struct world *world, struct test_random *random)
     world->wall += back ? -(model_int)by : (model_int)by;
     world->rules.windows.wall = world->wall;
     world->at += 2 * SEC + random_below(random, SEC);
-    world->settled = world->at;
+    world->settled = world->stepped = world->at;
+    forget_the_untold(world);
 }
 
 /* The clock of an engine is set back by far more than stale_max. */
@@ -1092,6 +1155,8 @@ static void set_back(struct world *world)
 
     if (is_on_wall(world) || world->at < world->first + by + WEIR_DAY)
         return;
+    if (world->changed < world->stepped || world->rules.windows.told < (model_int)world->stepped)
+        return; /* would come to a second of which unix time was known before */
     forget_the_idle(world);
     for (size_t i = 0; i < world->count * HELD; i++)
         both_drop(&world->ones[i / HELD].held[i % HELD]);
@@ -1923,6 +1988,31 @@ static void a_reservation_in_a_window_that_has_ended_gives_back_nothing(void **s
 
 /* ---- clocks ------------------------------------------------------------------------------- */
 
+/* Who has used nothing begins at the change by a clock that is behind it, and no earlier. */
+static void a_clock_behind_the_change_is_at_the_change(void **state)
+{
+    weir_ns now = T0 + 400 * WEIR_DAY;
+
+    (void)state;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        uint64_t taken = 0;
+        struct subject s;
+
+        if (samples[i] == PERMITS) /* they know no time */
+            continue;
+        open_at(&s, sample(samples[i], 5, 0));
+        take(&s, 5, T0); /* idle at the change */
+        change(&s, samples[i] == BUCKET ? weir_token_bucket(1, SEC, 5) : sample(samples[i], 5, 1),
+               now);
+        for (weir_ns back = 50 * SEC; back > 0; back -= SEC)
+            taken += weir_take(s.engine, s.limit, s.key, 5, now - back);
+        assert_int_equal(taken, 5);
+        assert_int_equal(left(&s, now), 0);
+        assert_int_equal(subject_decide(&s, 1, now).verdict, WEIR_DENIED);
+        subject_close(&s);
+    }
+}
+
 /* A change at an instant far in the future, by mistake: who had nothing against him has not. */
 static void a_change_at_a_bogus_instant_locks_nobody_out(void **state)
 {
@@ -2097,6 +2187,7 @@ int main(void)
         cmocka_unit_test(a_window_reserved_ahead_stays_ahead),
         cmocka_unit_test(a_reservation_outlives_changes),
         cmocka_unit_test(a_reservation_in_a_window_that_has_ended_gives_back_nothing),
+        cmocka_unit_test(a_clock_behind_the_change_is_at_the_change),
         cmocka_unit_test(a_change_at_a_bogus_instant_locks_nobody_out),
         cmocka_unit_test(a_cell_keeps_a_window_older_than_its_meter),
         cmocka_unit_test(a_cell_is_repriced_only_between_meters),
