@@ -111,7 +111,7 @@ static bool charge(struct all *all, struct entry *e)
     bool told = all->wait == 0 || weir_call_look_ahead(&c, all->wait);
     if (told) {
         weir_call_apply(&c, e->key, &op, weir_algorithm_can_grant(&c.s->meter, e->n));
-        weir_limit_instant_clamped(all->w, c.l, &c.s->meter, all->now, &c.at);
+        weir_limit_instant_clamped(all->w, c.l, c.s, all->now, &c.at);
         e->result = weir_call_result(&c);
         e->recorded = c.step.write;
         e->overflow = c.overflow;

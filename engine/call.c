@@ -12,7 +12,7 @@ bool weir_call_begin_aside(struct weir_call *c, struct weir *w, int limit, weir_
 {
     if (!weir_call_enter(c, w, limit, now, aside))
         return false;
-    if (!weir_limit_instant_of(w, c->l, &c->s->meter, now, WEIR_WALL_OF_INSTANT, &c->at))
+    if (!weir_limit_instant_of(w, c->l, c->s, now, WEIR_WALL_OF_INSTANT, &c->at))
         c->s = weir_settings_aside(w, c->l, c->s, now, &c->at, aside);
     return true;
 }
@@ -29,17 +29,16 @@ static __attribute__((noinline)) void reload(struct weir_call *c, struct weir_re
         next = weir_settings_settle(c->w, c->l, next, c->now, &c->at);
         if (next == NULL) { /* no memory for its origin: then this call is one before the change */
             reader->newest = true;
-            weir_limit_instant_clamped(c->w, c->l, &c->s->meter, c->now, &c->at);
+            weir_limit_instant_clamped(c->w, c->l, c->s, c->now, &c->at);
             return;
         }
         c->s = next;
-    } else if (weir_limit_instant_of(c->w, c->l, &next->meter, c->now, WEIR_WALL_OF_INSTANT,
-                                     &c->at))
+    } else if (weir_limit_instant_of(c->w, c->l, next, c->now, WEIR_WALL_OF_INSTANT, &c->at))
         c->s = next;
     else
         c->s = weir_settings_aside(c->w, c->l, next, c->now, &c->at, c->aside);
     if (c->ahead != 0 && !weir_call_look_ahead(c, c->ahead))
-        weir_limit_instant_clamped(c->w, c->l, &c->s->meter, c->now + c->ahead, &c->at);
+        weir_limit_instant_clamped(c->w, c->l, c->s, c->now + c->ahead, &c->at);
     *reader = weir_call_reader(c);
 }
 
@@ -57,7 +56,7 @@ static struct weir_instant first_instant(const struct weir_call *c, const struct
     if (begin <= now)
         return at;
     weir_add_relaxed(&c->w->table.counts.stale_fresh, 1);
-    weir_limit_instant_clamped(c->w, c->l, &c->s->meter, begin, &later);
+    weir_limit_instant_clamped(c->w, c->l, c->s, begin, &later);
     if (at.line == 0 && at.elapsed > INT64_MAX) /* before the origin */
         return later;
     if (later.line > at.line) {
@@ -153,15 +152,15 @@ void weir_call_apply_closely(struct weir_call *c, const struct weir_probe *probe
 
 bool weir_call_look_ahead(struct weir_call *c, weir_ns ahead)
 {
-    const struct weir_meter *m = &c->s->meter;
-    struct weir_meter far;
+    struct weir_settings far;
     c->ahead = ahead;
     weir_ns now = weir_now_clamped(c->now);
     weir_ns instant = ahead < INT64_MAX - now ? now + ahead : (weir_ns)INT64_MAX;
-    if (weir_limit_instant_of(c->w, c->l, m, instant, WEIR_WALL_OF_INSTANT, &c->at))
+    if (weir_limit_instant_of(c->w, c->l, c->s, instant, WEIR_WALL_OF_INSTANT, &c->at))
         return true;
-    far = *m;
-    far.elapsed_max = far.elapsed_max < UINT64_MAX / 2 ? 2 * far.elapsed_max : UINT64_MAX;
+    weir_settings_copy(&far, c->s);
+    struct weir_meter *m = &far.meter;
+    m->elapsed_max = m->elapsed_max < UINT64_MAX / 2 ? 2 * m->elapsed_max : UINT64_MAX;
     return weir_limit_instant_of(c->w, c->l, &far, instant, WEIR_WALL_OF_INSTANT, &c->at);
 }
 

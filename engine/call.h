@@ -65,7 +65,7 @@ WEIR_INLINE bool weir_call_enter(struct weir_call *c, struct weir *w, int limit,
 /* Tells where `now` is. False: it cannot be told. */
 WEIR_INLINE bool weir_call_settle(struct weir_call *c)
 {
-    if (__builtin_expect(weir_limit_instant(c->w, c->l, &c->s->meter, c->now, &c->at), 1))
+    if (__builtin_expect(weir_limit_instant(c->w, c->l, c->s, c->now, &c->at), 1))
         return true;
     c->s = weir_settings_settle(c->w, c->l, c->s, c->now, &c->at);
     return c->s != NULL;

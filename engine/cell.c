@@ -27,6 +27,18 @@ static const struct weir_room cell_room = {
     .lasts_sliding = 2 * CELL_LASTS, /* of which the first half is used */
 };
 
+/* Where `now` is; nothing is known of other clocks. */
+static inline void cell_instant(const struct weir_meter *m, weir_ns now, struct weir_instant *at)
+{
+    at->reach = NULL;
+    at->newest = NULL;
+    at->guard = 0;
+    at->recent = true;
+    at->into_grain = at->left = 0;
+    if (!weir_algorithm_instant(m, now, at))
+        weir_algorithm_instant_clamped(m, now, at);
+}
+
 int weir_meter_init(struct weir_meter *m, const struct weir_policy *policy, weir_ns origin)
 {
     struct weir_meter meter;
@@ -57,12 +69,7 @@ static inline __attribute__((always_inline)) struct weir_result cell_reserve(
         return weir_result_unlimited(now, out);
 
     struct weir_instant at;
-    at.reach = NULL;
-    at.guard = 0;
-    at.recent = true;
-    at.newest = NULL;
-    if (!weir_algorithm_instant(m, now, &at))
-        weir_algorithm_instant_clamped(m, now, &at);
+    cell_instant(m, now, &at);
     const struct weir_operation op = {.verb = WEIR_ADMIT, .n = n, .max_wait = max_wait};
     struct weir_step step;
     struct weir_reader no_chain = {NULL, 0, false, false};
@@ -95,11 +102,7 @@ uint64_t weir_cell_cancel(struct weir_cell *c, const struct weir_meter *m,
     if (n == 0)
         return 0;
     struct weir_instant at;
-    at.reach = NULL;
-    at.guard = 0;
-    at.recent = true;
-    at.newest = NULL;
-    weir_algorithm_instant_clamped(m, now, &at);
+    cell_instant(m, now, &at);
     const struct weir_operation op = {
         .verb = WEIR_CANCEL, .n = n, .slot = r->slot, .before = r->before, .origin = r->origin};
     struct weir_step step;
@@ -124,13 +127,9 @@ int weir_cell_reprice(struct weir_cell *c, const struct weir_meter *from,
         weir_store_relaxed(word_of(c), 0);
         return 0;
     }
-    at_from.reach = at_to.reach = NULL;
-    at_from.guard = at_to.guard = INT64_MAX;
-    at_from.recent = at_to.recent = false;
-    at_from.newest = at_to.newest = NULL;
-    at_from.left = at_to.left = at_from.into_grain = at_to.into_grain = 0;
-    weir_algorithm_instant_clamped(from, now, &at_from);
-    weir_algorithm_instant_clamped(to, now, &at_to);
+    cell_instant(from, now, &at_from);
+    cell_instant(to, now, &at_to);
+    at_from.guard = INT64_MAX; /* clocks may have been ahead of the change */
     payload = weir_algorithm_reprice(from, payload, &at_from, to, &at_to, false);
     weir_store_relaxed(word_of(c), payload != 0 ? to->mark | payload : 0);
     return 0;

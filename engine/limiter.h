@@ -163,44 +163,48 @@ static inline weir_ns weir_limit_now(const struct weir *w, const struct weir_met
     return __builtin_expect(m->wall, 0) ? weir_wall(w, now, of) : now;
 }
 
-/* By which others `now` can be told to be behind. (Whatever the limit is: a branch costs more.) */
-static inline void weir_limit_guard(const struct weir *w, weir_ns now, struct weir_instant *at)
+/* By which clocks `now` can be told to be behind: the newest of a call, and that of the last
+   change. (Set whatever the limit is: a branch costs more.) */
+static inline void weir_limit_guard(const struct weir *w, const struct weir_settings *s,
+                                    weir_ns now, struct weir_instant *at)
 {
     at->newest = &w->wall_newest;
     at->now = now;
     at->stale_max = w->stale_max;
-    at->guard = 0;
     at->recent = false;
+    at->guard = 0;
+    if (__builtin_expect(s->meter.wall, 0) && now < s->changed && s->changed - now <= w->stale_max)
+        at->guard = s->changed - now;
 }
 
-/* Where `now` is on the line of one of the limit's meters; false when it is before the origin or
+/* Where `now` is on the line of one of the limit's settings; false when it is before the origin or
    past the line's end. */
 static inline bool weir_limit_instant_of(const struct weir *w, struct weir_limit *l,
-                                         const struct weir_meter *m, weir_ns now,
+                                         const struct weir_settings *s, weir_ns now,
                                          enum weir_wall_of of, struct weir_instant *at)
 {
-    weir_ns told = weir_limit_now(w, m, now, of);
+    weir_ns told = weir_limit_now(w, &s->meter, now, of);
     at->reach = &l->reach;
-    weir_limit_guard(w, now, at);
-    return weir_algorithm_instant(m, told, at);
+    weir_limit_guard(w, s, now, at);
+    return weir_algorithm_instant(&s->meter, told, at);
 }
 
 static inline bool weir_limit_instant(const struct weir *w, struct weir_limit *l,
-                                      const struct weir_meter *m, weir_ns now,
+                                      const struct weir_settings *s, weir_ns now,
                                       struct weir_instant *at)
 {
-    return weir_limit_instant_of(w, l, m, now, WEIR_WALL_OF_CLOCK, at);
+    return weir_limit_instant_of(w, l, s, now, WEIR_WALL_OF_CLOCK, at);
 }
 
 /* The same for any `now`. */
 static inline void weir_limit_instant_clamped(const struct weir *w, struct weir_limit *l,
-                                              const struct weir_meter *m, weir_ns now,
+                                              const struct weir_settings *s, weir_ns now,
                                               struct weir_instant *at)
 {
-    weir_ns told = weir_limit_now(w, m, now, WEIR_WALL_OF_INSTANT);
+    weir_ns told = weir_limit_now(w, &s->meter, now, WEIR_WALL_OF_INSTANT);
     at->reach = &l->reach;
-    weir_limit_guard(w, now, at);
-    weir_algorithm_instant_clamped(m, told, at);
+    weir_limit_guard(w, s, now, at);
+    weir_algorithm_instant_clamped(&s->meter, told, at);
 }
 
 /* Counts calls in the thread's own row of a limit: by verdict, or WEIR_COUNTER_OVERFLOW. */

@@ -208,7 +208,7 @@ const struct weir_settings *weir_settings_settle(struct weir *w, struct weir_lim
 {
     unsigned waits = 0;
     now = weir_now_clamped(now);
-    while (!weir_limit_instant(w, l, &s->meter, now, at) &&
+    while (!weir_limit_instant(w, l, s, now, at) &&
            (!is_anchored(s) ||
             weir_algorithm_needs_origin(&s->meter,
                                         weir_limit_now(w, &s->meter, now, WEIR_WALL_OF_INSTANT),
@@ -224,7 +224,7 @@ const struct weir_settings *weir_settings_settle(struct weir *w, struct weir_lim
     }
     if (!is_anchored(s))
         return NULL;
-    weir_limit_instant_clamped(w, l, &s->meter, now, at);
+    weir_limit_instant_clamped(w, l, s, now, at);
     return s;
 }
 
@@ -247,7 +247,7 @@ const struct weir_settings *weir_settings_aside(const struct weir *w, struct wei
                                        &aside->steps, &aside->born))
             s = aside;
     }
-    weir_limit_instant_clamped(w, l, &s->meter, now, at);
+    weir_limit_instant_clamped(w, l, s, now, at);
     return s;
 }
 

@@ -39,7 +39,7 @@ static inline enum weir_judgement weir_table_judge(const void *host, uint64_t ta
     if (payload == 0)
         return WEIR_UNUSED;
     struct weir_instant at;
-    weir_limit_instant_clamped(w, l, &s->meter, now, &at);
+    weir_limit_instant_clamped(w, l, s, now, &at);
     if (weir_algorithm_is_idle(&s->meter, payload, &at))
         return WEIR_IDLE;
     *word = s->meter.mark | payload;

@@ -10,43 +10,9 @@
 
 #include <string.h>
 
-static struct weir_policy bucket(uint64_t limit, weir_ns period, uint64_t burst)
-{
-    struct weir_policy policy;
-    memset(&policy, 0, sizeof policy);
-    policy.kind = WEIR_TOKEN_BUCKET;
-    policy.limit = limit;
-    if (limit != WEIR_UNLIMITED) {
-        policy.period = period;
-        policy.burst = burst;
-    }
-    return policy;
-}
-
-struct weir_policy weir_token_bucket(uint64_t limit, weir_ns period, uint64_t burst)
-{
-    return bucket(limit, period, burst);
-}
-
-struct weir_policy weir_pacer(uint64_t limit, weir_ns period, uint64_t slack)
-{
-    struct weir_policy policy = bucket(limit, period, slack == UINT64_MAX ? slack : slack + 1);
-    if (limit != WEIR_UNLIMITED)
-        policy.form = WEIR_FORM_PACER;
-    return policy;
-}
-
-struct weir_policy weir_refill_bucket(uint64_t limit, weir_ns period, weir_ns tick)
-{
-    struct weir_policy policy = bucket(limit, period, limit);
-    if (limit != WEIR_UNLIMITED)
-        policy.tick = tick;
-    return policy;
-}
-
 /* A policy of these and nothing else; of an unlimited one only the kind matters. */
-static struct weir_policy window(enum weir_kind kind, enum weir_form form, uint64_t limit,
-                                 weir_ns period)
+static struct weir_policy made(enum weir_kind kind, enum weir_form form, uint64_t limit,
+                               weir_ns period)
 {
     struct weir_policy policy;
     memset(&policy, 0, sizeof policy);
@@ -59,14 +25,41 @@ static struct weir_policy window(enum weir_kind kind, enum weir_form form, uint6
     return policy;
 }
 
+static struct weir_policy bucket(enum weir_form form, uint64_t limit, weir_ns period,
+                                 uint64_t burst)
+{
+    struct weir_policy policy = made(WEIR_TOKEN_BUCKET, form, limit, period);
+    if (limit != WEIR_UNLIMITED)
+        policy.burst = burst;
+    return policy;
+}
+
+struct weir_policy weir_token_bucket(uint64_t limit, weir_ns period, uint64_t burst)
+{
+    return bucket(WEIR_FORM_PLAIN, limit, period, burst);
+}
+
+struct weir_policy weir_pacer(uint64_t limit, weir_ns period, uint64_t slack)
+{
+    return bucket(WEIR_FORM_PACER, limit, period, slack == UINT64_MAX ? slack : slack + 1);
+}
+
+struct weir_policy weir_refill_bucket(uint64_t limit, weir_ns period, weir_ns tick)
+{
+    struct weir_policy policy = bucket(WEIR_FORM_PLAIN, limit, period, limit);
+    if (limit != WEIR_UNLIMITED)
+        policy.tick = tick;
+    return policy;
+}
+
 struct weir_policy weir_fixed_window(uint64_t limit, weir_ns period)
 {
-    return window(WEIR_FIXED_WINDOW, WEIR_FORM_PLAIN, limit, period);
+    return made(WEIR_FIXED_WINDOW, WEIR_FORM_PLAIN, limit, period);
 }
 
 struct weir_policy weir_aligned_window(uint64_t limit, weir_ns period, int64_t utc_offset_s)
 {
-    struct weir_policy policy = window(WEIR_FIXED_WINDOW, WEIR_FORM_ALIGNED, limit, period);
+    struct weir_policy policy = made(WEIR_FIXED_WINDOW, WEIR_FORM_ALIGNED, limit, period);
     if (limit != WEIR_UNLIMITED)
         policy.utc_offset_s = utc_offset_s;
     return policy;
@@ -74,7 +67,7 @@ struct weir_policy weir_aligned_window(uint64_t limit, weir_ns period, int64_t u
 
 struct weir_policy weir_calendar_window(uint64_t limit, enum weir_calendar unit, const char *zone)
 {
-    struct weir_policy policy = window(WEIR_FIXED_WINDOW, WEIR_FORM_CALENDAR, limit, 0);
+    struct weir_policy policy = made(WEIR_FIXED_WINDOW, WEIR_FORM_CALENDAR, limit, 0);
     if (limit == WEIR_UNLIMITED)
         return policy;
     const char *name = zone != NULL ? zone : "UTC";
@@ -87,12 +80,12 @@ struct weir_policy weir_calendar_window(uint64_t limit, enum weir_calendar unit,
 
 struct weir_policy weir_sliding_window(uint64_t limit, weir_ns period)
 {
-    return window(WEIR_SLIDING_WINDOW, WEIR_FORM_PLAIN, limit, period);
+    return made(WEIR_SLIDING_WINDOW, WEIR_FORM_PLAIN, limit, period);
 }
 
 struct weir_policy weir_concurrency(uint64_t limit)
 {
-    return window(WEIR_CONCURRENCY, WEIR_FORM_PLAIN, limit, 0);
+    return made(WEIR_CONCURRENCY, WEIR_FORM_PLAIN, limit, 0);
 }
 
 /* ---- what has a meaning ------------------------------------------------------------------ */

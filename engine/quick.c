@@ -2,9 +2,10 @@
 /*
  * The usual decision, alone and in batches.
  *
- * A limit in use, a `now` on its line, a key that has its slot, a word of the newest generation,
- * and nobody else who changes it just now: then a decision is the few functions below. Anything
- * else starts over in decide.c; nothing has happened yet.
+ * A limit in use, a `now` on its line, a key that has its slot and was used (payload 0 may have to
+ * begin at a change that `now` lies before), a word of the newest generation, and nobody else who
+ * changes it just now: then a decision is the few functions below. Anything else starts over in
+ * decide.c; nothing has happened yet.
  *
  * What counts here is the length of the path. A processor goes on with later decisions while a
  * line comes from memory, as far as its window reaches: on an AMD EPYC (Zen 5: 448 instructions,
@@ -67,7 +68,7 @@ WEIR_INLINE enum attempt attempt(struct weir_atomic_u64 *word, const struct weir
 {
     uint64_t seen = weir_load_acquire(word); /* slot.h, O1 */
     *payload = seen - m->mark;
-    if (__builtin_expect(*payload > WEIR_PAYLOAD_MAX, 0))
+    if (__builtin_expect(*payload - 1 >= WEIR_PAYLOAD_MAX, 0)) /* payload 0 too */
         return CLOSELY;
     if (!weir_bucket_grant(m, ask, at, true, payload, result))
         return REFUSED;
@@ -130,7 +131,7 @@ static __attribute__((noinline)) struct weir_result decide_further(const struct 
     /* Acquire: pairs with their publication. */
     const struct weir_settings *s = weir_pointer_load_acquire(&l->settings);
     if (word != NULL && s != NULL && !s->meter.unlimited &&
-        weir_limit_instant(q->w, l, &s->meter, q->now, &at))
+        weir_limit_instant(q->w, l, s, q->now, &at))
         done = attempt_any(word, &s->meter, q->n, &at, &result);
     if (done)
         weir_count_call(q->w, (unsigned)q->limit, result.verdict, 1);
@@ -157,8 +158,7 @@ static __attribute__((noinline)) struct weir_result decide_any(const struct ques
     if (__builtin_expect(s == NULL, 0) || __builtin_expect(s->meter.unlimited, 0) ||
         __builtin_expect(!weir_packed_is_steady(look->packed), 0) ||
         __builtin_expect(
-            !weir_limit_instant(q->w, &q->w->limits[(unsigned)q->limit], &s->meter, q->now, &at),
-            0))
+            !weir_limit_instant(q->w, &q->w->limits[(unsigned)q->limit], s, q->now, &at), 0))
         return end_further(q, mark);
     struct weir_atomic_u64 *word = weir_line_word(look->home, look->tag);
     if (__builtin_expect(word == NULL, 0) ||
@@ -272,8 +272,7 @@ static __attribute__((noinline)) void batch_turn(struct batch *b, int limit)
     struct weir_limit *l = &b->w->limits[(unsigned)limit];
     /* Acquire: pairs with their publication. */
     b->s = weir_pointer_load_acquire(&l->settings);
-    if (b->s == NULL || b->s->meter.unlimited ||
-        !weir_limit_instant(b->w, l, &b->s->meter, b->now, &b->at))
+    if (b->s == NULL || b->s->meter.unlimited || !weir_limit_instant(b->w, l, b->s, b->now, &b->at))
         b->s = NULL;
     else
         b->plain = b->s->meter.plain;

@@ -26,9 +26,7 @@
  *       needs what it frees.
  *
  * Not guaranteed: what only a clock more than stale_max behind the target's origin would still call
- * a debt. The newest clock is taken for the right one; a key that is full by it is full. Nor that
- * a clock behind the last change finds a key that was idle at it no earlier than at the change: a
- * word that the sweep has made one of payload 0 begins at that clock's own `now`.
+ * a debt. The newest clock is taken for the right one; a key that is full by it is full.
  */
 #include "limiter.h"
 

@@ -149,8 +149,10 @@ static inline weir_i128 weir_fixed_guard(const struct weir_instant *at, bool *re
     /* Relaxed: raised before the word was published, which was loaded with acquire. */
     uint64_t newest = weir_load_relaxed(at->newest);
     weir_ns behind = newest > at->now ? newest - at->now : 0;
+    if (behind < at->guard)
+        behind = at->guard;
     *recent = behind <= at->stale_max;
-    return *recent ? (weir_i128)behind + (weir_i128)WEIR_FIXED_BLUR : 0;
+    return *recent ? (weir_i128)behind + (weir_i128)WEIR_FIXED_BLUR : (weir_i128)at->guard;
 }
 
 /* A numbered window that lies ahead of `now`. */
@@ -358,8 +360,8 @@ static inline bool weir_fixed_quick(const struct weir_meter *m, uint64_t *payloa
     uint64_t position = *payload >> (m->count_bits + 1);
     uint64_t left;
     bool ahead = (*payload >> m->count_bits & 1) != 0;
-    if (ahead || n == 0 || n > m->burst || !weir_fixed_usual(m, at, &position, &count, &left) ||
-        position > weir_fixed_position_max(m))
+    if (*payload == 0 || ahead || n == 0 || n > m->burst ||
+        !weir_fixed_usual(m, at, &position, &count, &left) || position > weir_fixed_position_max(m))
         return false;
     result->reset = left;
     if (count <= m->burst - n) {
@@ -406,23 +408,13 @@ static inline struct weir_step weir_fixed_charge(const struct weir_meter *m, uin
     return weir_fixed_spend(m, payload, &f, fit < n ? fit : n);
 }
 
-/* n fewer in the newest window; the payload's other parts stay. */
-static inline struct weir_step weir_fixed_give_back(const struct weir_meter *m, uint64_t payload,
-                                                    uint64_t n)
-{
-    uint64_t count = payload & (((uint64_t)1 << m->count_bits) - 1);
-    uint64_t back = count < n ? count : n;
-    struct weir_step step = {WEIR_ALLOWED, back != 0, payload - back, back, 0, 0, 0};
-    return step;
-}
-
 /* Into the window that runs: what was done before it is not counted any more, and what has been
    reserved after it was not done yet. */
 static inline struct weir_step weir_fixed_refund(const struct weir_meter *m, uint64_t payload,
                                                  uint64_t n, const struct weir_instant *at)
 {
     struct weir_fixed f = weir_fixed_read(m, payload, at);
-    return weir_fixed_give_back(m, payload, f.where == WEIR_FIXED_RUNNING ? n : 0);
+    return weir_window_give_back(m, payload, f.where == WEIR_FIXED_RUNNING ? n : 0);
 }
 
 /* A payload of another origin under this one. */
@@ -457,12 +449,12 @@ static inline struct weir_step weir_fixed_cancel(const struct weir_meter *m, uin
         before = weir_fixed_from_origin(m, before, op->origin);
     }
     if (after == 0) /* of settings under which its window has ended */
-        return weir_fixed_give_back(m, payload, 0);
+        return weir_window_give_back(m, payload, 0);
     if (payload == after) {
         struct weir_step step = {WEIR_ALLOWED, true, before, op->n, 0, 0, 0};
         return step;
     }
-    return weir_fixed_give_back(m, payload, payload >> below == after >> below ? op->n : 0);
+    return weir_window_give_back(m, payload, payload >> below == after >> below ? op->n : 0);
 }
 
 /* n left, of the window at the instant. */

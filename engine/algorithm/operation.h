@@ -47,7 +47,8 @@ struct weir_instant {
     weir_ns guard;
     bool recent;
     /* The same in an engine, told only once a word was loaded, whose writer may have been newer: by
-       the newest `now`, NULL: by those two; that of the call; and what stale clocks differ by. */
+       the newest `now`, if that is more than `guard`; NULL: by those two. That of the call; and
+       what stale clocks differ by. */
     const struct weir_atomic_u64 *newest;
     weir_ns now, stale_max;
     struct weir_atomic_u64 *reach; /* fixed windows: the longest wait that was ever granted

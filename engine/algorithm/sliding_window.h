@@ -282,7 +282,8 @@ static inline __attribute__((always_inline)) bool weir_sliding_quick(const struc
         s.previous = number + 1 == at->line ? current : 0;
         s.current = 0;
     }
-    if (n == 0 || n > m->burst || at->elapsed != at->line || s.number > weir_sliding_number_max(m))
+    if (*payload == 0 || n == 0 || n > m->burst || at->elapsed != at->line ||
+        s.number > weir_sliding_number_max(m))
         return false;
     uint64_t rest = m->tick - s.into;
     uint64_t used = s.current + weir_sliding_faded(m, &s);
@@ -332,22 +333,12 @@ static inline struct weir_step weir_sliding_charge(const struct weir_meter *m, u
     return weir_sliding_spend(m, payload, &s, fit < n ? fit : n);
 }
 
-/* n fewer in the newest window. */
-static inline struct weir_step weir_sliding_give_back(const struct weir_meter *m, uint64_t payload,
-                                                      uint64_t n)
-{
-    uint64_t current = payload & (((uint64_t)1 << m->count_bits) - 1);
-    uint64_t back = current < n ? current : n;
-    struct weir_step step = {WEIR_ALLOWED, back != 0, payload - back, back, 0, 0, 0};
-    return step;
-}
-
 /* Into the window that `now` lies in, and no other. */
 static inline struct weir_step weir_sliding_refund(const struct weir_meter *m, uint64_t payload,
                                                    uint64_t n, const struct weir_instant *at)
 {
     uint64_t number = payload >> (2 * m->count_bits);
-    return weir_sliding_give_back(m, payload, number == at->line ? n : 0);
+    return weir_window_give_back(m, payload, number == at->line ? n : 0);
 }
 
 /* A payload of another origin under this one; too far ahead: full, at the line's beginning. */
@@ -370,13 +361,13 @@ static inline struct weir_step weir_sliding_cancel(const struct weir_meter *m, u
     uint64_t acts = after >> (2 * m->count_bits);
     struct weir_step step = {WEIR_ALLOWED, true, payload, op->n, 0, 0, 0};
     if (after == 0) /* of settings under which its window has ended */
-        return weir_sliding_give_back(m, payload, 0);
+        return weir_window_give_back(m, payload, 0);
     if (payload == after) {
         step.payload = weir_sliding_rebase(m, op->before, steps, 0);
         return step;
     }
     if (number != acts + 1)
-        return weir_sliding_give_back(m, payload, number == acts ? op->n : 0);
+        return weir_window_give_back(m, payload, number == acts ? op->n : 0);
     uint64_t previous = payload >> m->count_bits & (((uint64_t)1 << m->count_bits) - 1);
     step.count = previous < op->n ? previous : op->n;
     step.write = step.count != 0;

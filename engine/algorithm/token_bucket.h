@@ -33,6 +33,7 @@
 #define WEIR_ALGORITHM_TOKEN_BUCKET_H
 
 #include "algorithm/operation.h"
+#include "algorithm/origin.h"
 #include "algorithm/scale.h"
 
 #include <errno.h>
@@ -337,7 +338,7 @@ static inline __attribute__((always_inline)) bool weir_bucket_quick(const struct
                                                                     struct weir_result *result)
 {
     struct weir_ask ask;
-    if (!weir_bucket_ask(m, n, &ask))
+    if (*payload == 0 || !weir_bucket_ask(m, n, &ask))
         return false;
     if (!weir_bucket_grant(m, &ask, at, false, payload, result))
         weir_bucket_deny(m, &ask, at, false, *payload, result);
@@ -534,17 +535,11 @@ static inline bool weir_bucket_move_origin(struct weir_meter *m, weir_ns now, we
 {
     weir_i128 tick = m->tick != 0 ? m->tick : 1;
     weir_i128 origin = weir_scale_floor((weir_i128)now - (weir_i128)stale_max, tick);
-    weir_i128 total = 0;
-    if (from_older) {
-        weir_i128 moved = weir_scale_floor(origin - m->origin, m->grains);
-        origin = m->origin + moved * (weir_i128)m->grains;
-        total = *steps + moved;
-    }
-    if (origin <= INT64_MIN || total > INT64_MAX || total < INT64_MIN)
+    int64_t moved;
+    if (!weir_origin_next(m, origin, from_older, steps, &moved))
         return false;
     struct weir_instant at = {0, 0, 0, 0, 0, false, NULL, 0, 0, NULL};
-    weir_bucket_set_origin(m, (int64_t)origin, WEIR_BUCKET_LINE_MAX);
-    *steps = (int64_t)total;
+    weir_bucket_set_origin(m, moved, WEIR_BUCKET_LINE_MAX);
     bool told = weir_bucket_instant(m, now, &at);
     *born = at.line;
     return told;

@@ -23,6 +23,7 @@
 #define WEIR_ALGORITHM_WINDOW_H
 
 #include "algorithm/operation.h"
+#include "algorithm/origin.h"
 #include "algorithm/scale.h"
 #include "zone.h"
 
@@ -149,6 +150,16 @@ static inline weir_i128 weir_window_until(const struct weir_meter *m, const stru
     return numbers * (weir_i128)m->tick - (weir_i128)at->into_grain;
 }
 
+/* n fewer in the newest window, whose count is the lowest part of a payload. */
+static inline struct weir_step weir_window_give_back(const struct weir_meter *m, uint64_t payload,
+                                                     uint64_t n)
+{
+    uint64_t count = payload & (((uint64_t)1 << m->count_bits) - 1);
+    uint64_t back = count < n ? count : n;
+    struct weir_step step = {WEIR_ALLOWED, back != 0, payload - back, back, 0, 0, 0};
+    return step;
+}
+
 /* ---- origins: not on the decision path ---- */
 
 /* Sets the origin, and with it what can be told after it. */
@@ -198,16 +209,10 @@ static inline bool weir_window_move_origin(struct weir_meter *m, weir_ns now, we
     weir_i128 origin = (weir_i128)now - weir_window_back(m, stale_max);
     if (!weir_window_from_hit(m))
         origin = weir_scale_floor(origin + (weir_i128)m->shift, (weir_i128)m->tick);
-    weir_i128 total = 0;
-    if (from_older) {
-        weir_i128 moved = weir_scale_floor(origin - m->origin, (weir_i128)m->grains);
-        origin = m->origin + moved * (weir_i128)m->grains;
-        total = *steps + moved;
-    }
-    if (origin <= INT64_MIN || total > INT64_MAX || total < INT64_MIN)
+    int64_t moved;
+    if (!weir_origin_next(m, origin, from_older, steps, &moved))
         return false;
-    weir_window_set_origin(m, (int64_t)origin);
-    *steps = (int64_t)total;
+    weir_window_set_origin(m, moved);
     bool told = weir_window_instant(m, now, &at);
     *born = at.line;
     return told;

@@ -42,18 +42,22 @@ enum weir_slot {
     WEIR_SLOT_DONE,
     WEIR_SLOT_UNKNOWN, /* look up reader->unknown, then try again */
     WEIR_SLOT_FRESH,   /* never used: it may have to begin later than `now` */
-    WEIR_SLOT_EARLY,   /* re-priced at a change that `now` lies before: the same, but once */
+    WEIR_SLOT_EARLY,   /* of before a change that `now` lies before, or unused since: the same */
     WEIR_SLOT_FROZEN   /* a move is copying it: the key is elsewhere now */
 };
 
-/* The payload of a word. */
+/*
+ * The payload of a word. To a `now` before the last change all that the change left behind, or made
+ * "never used", begins at it: words that lead to it, words that no settings know, and payload 0, be
+ * it that a sweep made it.
+ */
 static inline enum weir_slot weir_slot_payload(const struct weir_meter *m,
                                                struct weir_reader *reader, uint64_t word,
                                                uint64_t *payload)
 {
     *payload = weir_modulo_sub(word, m->mark);
     if (__builtin_expect(*payload <= m->span, 1))
-        return WEIR_SLOT_DONE;
+        return *payload == 0 && reader->early ? WEIR_SLOT_EARLY : WEIR_SLOT_DONE;
     *payload = 0;
     if (reader->settings == NULL)
         return WEIR_SLOT_DONE;
@@ -64,7 +68,7 @@ static inline enum weir_slot weir_slot_payload(const struct weir_meter *m,
     if (weir_settings_translate(reader->settings, word, payload))
         return reader->early ? WEIR_SLOT_EARLY : WEIR_SLOT_DONE;
     if (reader->newest && reader->unknown == word)
-        return WEIR_SLOT_DONE;
+        return reader->early ? WEIR_SLOT_EARLY : WEIR_SLOT_DONE;
     reader->unknown = word;
     return WEIR_SLOT_UNKNOWN;
 }

@@ -327,8 +327,8 @@ WEIR_MUST_USE int weir_add_limit(struct weir *w, const char *name,
  *   - From or to WEIR_UNLIMITED as well, concurrency excepted: all keys were idle.
  *
  * Equal settings change nothing, to the bit. A reservation made before can be cancelled as before,
- * unless its keys started fresh, or of two changes or more since one has read the table (about
- * every 29th does): then it gives back 0.
+ * unless its keys started fresh, or the whole table was read since: by weir_trim, weir_add_limit,
+ * or about every 29th change. Then it gives back 0.
  *
  * Takes the engine's lock and allocates. About every 29th change of one limit reads all of the
  * table; that, a change of the kind, from or to unlimited, and one before the limit's first call

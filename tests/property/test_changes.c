@@ -403,7 +403,7 @@ static bool leads_here(const struct world *world, uint64_t serial)
     return s != NULL;
 }
 
-/* Is its word one that leads to the last change, or none? */
+/* Was its word last used before the last change, or never? */
 static bool is_of_the_past(const struct world *world, const struct one *one)
 {
     const struct weir_settings *newest = settings_of(world->engine, world->limit), *s = newest;
@@ -411,7 +411,7 @@ static bool is_of_the_past(const struct world *world, const struct one *one)
 
     while (word != 0 && s != NULL && s->generation != weir_word_generation(word))
         s = weir_pointer_load_acquire(&s->previous);
-    return word == 0 || (s != NULL && s->serial != newest->serial);
+    return (word & WEIR_PAYLOAD_MAX) == 0 || s == NULL || s->serial != newest->serial;
 }
 
 /* A word that a move may be copying says nothing. */
@@ -1087,20 +1087,19 @@ static void reserve_from_behind(struct world *world, struct one *one, struct tes
         world->rules.windows.longest = (model_int)got.wait;
 }
 
-/* A key whose word leads to the change begins there, also by a clock that is behind it; one that
-   was written since, or before another kind, at its own `now`. It is forgotten after that: the
-   models know nothing of such clocks. */
+/* A key that was last used before the change, or never, begins there, also by a clock that is
+   behind it; one that was used since, at its own `now`. It is forgotten after that: the models know
+   nothing of such clocks. */
 static void call_from_behind(struct world *world, struct one *one, struct test_random *random)
 {
     weir_ns back = 1 + random_below(random, STALE_MAX - 1), now = world->changed - back;
     weir_ns floor = world->first > world->settled ? world->first : world->settled;
-    bool known = world->rules.windows.newest >= (model_int)world->changed; /* to be the time */
 
     if (world->changed < floor + back || world->at >= world->changed + STALE_MAX - back ||
         world->at < world->changed)
         return;
     rules_anchor(&world->rules, now);
-    if (is_of_the_past(world, one) && (!is_on_wall(world) || known))
+    if (is_of_the_past(world, one))
         take_from_behind(world, one, random, now);
     else
         reserve_from_behind(world, one, random, now);
