@@ -14,54 +14,9 @@
 #define T0      ((weir_ns)1000 * WEIR_HOUR + 1414213562) /* some way into every window */
 #define PERIOD  (4 * SEC)
 
+#include "kinds.h"
+
 typedef unsigned long long ull;
-
-enum kind {
-    EXACT,
-    ROUNDED,
-    PACER,
-    REFILL,
-    FIRST_HIT,
-    ALIGNED,
-    CALENDAR,
-    SLIDING,
-    PERMITS,
-    UNLIMITED,
-    KINDS
-};
-
-static const char *const names[KINDS] = {
-    "exact bucket",   "rounded bucket",  "pacer",          "refill bucket", "first hit",
-    "aligned window", "calendar window", "sliding window", "permits",       "unlimited"};
-
-static inline struct weir_policy policy_of(unsigned kind, uint64_t capacity)
-{
-    struct weir_policy policy;
-    switch (kind) {
-    case EXACT:
-        return weir_token_bucket(2, SEC, capacity);
-    case ROUNDED:
-        return weir_token_bucket(17, SEC, capacity);
-    case PACER:
-        return weir_pacer(3, SEC, capacity - 1);
-    case REFILL:
-        policy = weir_refill_bucket(10, SEC, SEC / 4);
-        policy.burst = capacity;
-        return policy;
-    case FIRST_HIT:
-        return weir_fixed_window(capacity, PERIOD);
-    case ALIGNED:
-        return weir_aligned_window(capacity, PERIOD, 3);
-    case CALENDAR:
-        return weir_calendar_window(capacity, WEIR_CALENDAR_DAY, "UTC");
-    case SLIDING:
-        return weir_sliding_window(capacity, PERIOD);
-    case PERMITS:
-        return weir_concurrency(capacity);
-    default:
-        return weir_token_bucket(WEIR_UNLIMITED, 1, 0);
-    }
-}
 
 /* The same in every engine. */
 static inline weir_key key_of(unsigned k)
