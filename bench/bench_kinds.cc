@@ -4,7 +4,8 @@
 // order, granted and denied. The caller gives `now`.
 //
 // Twice: in an engine as it is opened, where a thousand keys lie in as many places; and in one for
-// a few thousand keys, all of whose memory stays in the nearest cache.
+// a few thousand keys, all of whose memory stays in the nearest cache, so that only instructions
+// count. What is stated is stated of the first.
 //
 // Each benchmark also checks what was decided.
 
@@ -109,9 +110,13 @@ void decide(benchmark::State &state, const weir_policy &policy, size_t max_keys,
 struct size {
     const char *name;
     size_t max_keys;
+    weir_bench::bound stated;
 };
 
-const size sizes[] = {{"default", 0}, {"nearest cache", 4 * KEYS}};
+const size sizes[] = {
+    {"default", 0, weir_bench::at_most(1.3)},
+    {"nearest cache", 4 * KEYS, weir_bench::shown()},
+};
 
 } // namespace
 
@@ -133,7 +138,7 @@ int main(int argc, char **argv)
                 if (name != bucket)
                     ratios.emplace_back(std::string(k.name) + " : token bucket, " + what,
                                         weir_bench::best_of{name}, weir_bench::best_of{bucket},
-                                        weir_bench::at_most(1.3));
+                                        z.stated);
             }
         }
     }

@@ -103,19 +103,25 @@ static __attribute__((noinline)) struct weir_result end_denied(const struct weir
     return result;
 }
 
+/* The end of a decision by any algorithm: its answer, if nobody else changed the word. */
+WEIR_INLINE bool publish(struct weir_atomic_u64 *word, const struct weir_meter *m, uint64_t seen,
+                         uint64_t payload, const struct weir_result *result)
+{
+    if (result->verdict != WEIR_ALLOWED)
+        return true;
+    bool granted = weir_cas_acq_rel(word, &seen, m->mark | payload); /* slot.h, O1, S4 */
+    return __builtin_expect(granted, 1);
+}
+
 /* Any algorithm, on a key that has its slot. False: it takes a closer look. */
 WEIR_INLINE bool attempt_any(struct weir_atomic_u64 *word, const struct weir_meter *m, uint64_t n,
                              const struct weir_instant *at, struct weir_result *result)
 {
     uint64_t seen = weir_load_acquire(word); /* slot.h, O1 */
     uint64_t payload = seen - m->mark;
-    if (__builtin_expect(payload > WEIR_PAYLOAD_MAX, 0) ||
-        __builtin_expect(!weir_algorithm_quick(m, &payload, n, at, result), 0))
-        return false;
-    if (result->verdict != WEIR_ALLOWED)
-        return true;
-    bool granted = weir_cas_acq_rel(word, &seen, m->mark | payload); /* slot.h, O1, S4 */
-    return __builtin_expect(granted, 1);
+    return __builtin_expect(payload <= WEIR_PAYLOAD_MAX, 1) &&
+           __builtin_expect(weir_algorithm_quick(m, &payload, n, at, result), 1) &&
+           publish(word, m, seen, payload, result);
 }
 
 /* For keys that are not in their home line, and calls that cannot be quick. */
@@ -146,27 +152,48 @@ static __attribute__((noinline)) struct weir_result end_further(const struct que
     return decide_further(q);
 }
 
-/* All but plain buckets: the same decision, with whatever the algorithm is. */
-static __attribute__((noinline)) struct weir_result decide_any(const struct question *q,
-                                                               const struct weir_settings *s,
-                                                               const struct look *look,
-                                                               struct weir_counter_row *row,
-                                                               weir_read_mark mark)
+/*
+ * All but plain buckets: ends the call. For each algorithm a function of its own, which has all
+ * registers; what it needs first comes in them. In one function for all a decision took 2 ns more.
+ */
+#define EACH(which, prefix)                                                                        \
+    static __attribute__((noinline)) struct weir_result prefix##_decide(                           \
+        const struct question *q, const struct weir_meter *m, struct weir_atomic_u64 *word,        \
+        uint64_t n, weir_ns now, struct weir_counter_row *row, weir_read_mark mark)                \
+    {                                                                                              \
+        struct weir_instant at;                                                                    \
+        struct weir_result result;                                                                 \
+        at.left = 0; /* told on the calendar only */                                               \
+        now = weir_limit_now(q->w, m, now, WEIR_WALL_OF_CLOCK);                                    \
+        uint64_t seen = weir_load_acquire(word); /* slot.h, O1 */                                  \
+        uint64_t payload = seen - m->mark;                                                         \
+        if (__builtin_expect(payload > WEIR_PAYLOAD_MAX, 0) ||                                     \
+            __builtin_expect(!prefix##_instant(m, now, &at), 0) ||                                 \
+            __builtin_expect(!prefix##_quick(m, &payload, n, &at, &result), 0) ||                  \
+            __builtin_expect(!publish(word, m, seen, payload, &result), 0))                        \
+            return end_further(q, mark);                                                           \
+        weir_count(&row->of[result.verdict], 1, false);                                            \
+        weir_read_end_quickly(mark);                                                               \
+        return result;                                                                             \
+    }
+WEIR_ALGORITHMS(EACH)
+#undef EACH
+
+WEIR_INLINE struct weir_result decide_by_kind(const struct question *q,
+                                              const struct weir_settings *s,
+                                              const struct look *look, uint64_t n, weir_ns now,
+                                              struct weir_counter_row *row, weir_read_mark mark)
 {
-    struct weir_instant at;
-    struct weir_result result;
-    if (__builtin_expect(s == NULL, 0) || __builtin_expect(s->meter.unlimited, 0) ||
-        __builtin_expect(!weir_packed_is_steady(look->packed), 0) ||
-        __builtin_expect(
-            !weir_limit_instant(q->w, &q->w->limits[(unsigned)q->limit], s, q->now, &at), 0))
+    struct weir_atomic_u64 *word = NULL;
+    if (s != NULL && weir_packed_is_steady(look->packed))
+        word = weir_line_word(look->home, look->tag);
+    if (__builtin_expect(word == NULL, 0) || __builtin_expect(s->meter.unlimited, 0))
         return end_further(q, mark);
-    struct weir_atomic_u64 *word = weir_line_word(look->home, look->tag);
-    if (__builtin_expect(word == NULL, 0) ||
-        __builtin_expect(!attempt_any(word, &s->meter, q->n, &at, &result), 0))
-        return end_further(q, mark);
-    weir_count(&row->of[result.verdict], 1, false);
-    weir_read_end_quickly(mark);
-    return result;
+#define EACH(which, prefix)                                                                        \
+    case which:                                                                                    \
+        return prefix##_decide(q, &s->meter, word, n, now, row, mark);
+    WEIR_BY_KIND(&s->meter, EACH)
+#undef EACH
 }
 
 WEIR_INLINE struct weir_result decide(struct weir *w, int limit, weir_key key, uint64_t n,
@@ -194,7 +221,7 @@ WEIR_INLINE struct weir_result decide(struct weir *w, int limit, weir_key key, u
     if (__builtin_expect(s == NULL, 0) ||
         __builtin_expect(!weir_bucket_plain_instant(&s->meter, now, &at), 0) ||
         __builtin_expect(!weir_bucket_ask(&s->meter, n, &ask), 0))
-        return decide_any(&q, s, &look, row, mark);
+        return decide_by_kind(&q, s, &look, n, now, row, mark);
     if (__builtin_expect(!weir_packed_is_steady(look.packed), 0))
         return end_further(&q, mark);
     struct weir_atomic_u64 *word = weir_line_word(look.home, look.tag);

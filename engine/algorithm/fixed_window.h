@@ -361,7 +361,7 @@ static inline bool weir_fixed_quick(const struct weir_meter *m, uint64_t *payloa
     uint64_t left;
     bool ahead = (*payload >> m->count_bits & 1) != 0;
     if (*payload == 0 || ahead || n == 0 || n > m->burst ||
-        !weir_fixed_usual(m, at, &position, &count, &left) || position > weir_fixed_position_max(m))
+        !weir_fixed_usual(m, at, &position, &count, &left))
         return false;
     result->reset = left;
     if (count <= m->burst - n) {

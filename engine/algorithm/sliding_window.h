@@ -137,16 +137,18 @@ static inline bool weir_sliding_fits(const struct weir_meter *m, const struct we
 
 /* ceil(previous * (W - e) / W). By a share in 2^-64ths, which is off by less than 2: the floor of
    that is too small by 2 at most, and by 2 only where the period has more of them than 2^64 divided
-   by `previous`, and then rarely. */
+   by `previous`, and then rarely. What is missing, in W-ths of a token, is above -W and at most
+   2 W: it is told modulo 2^64. */
 static inline uint64_t weir_sliding_faded(const struct weir_meter *m, const struct weir_sliding *s)
 {
     uint64_t rest = m->tick - s->into;
     if (s->into == 0)
         return s->previous;
-    weir_u128 fading = weir_sliding_fading(m, s);
     uint64_t faded = weir_scale_high(s->previous, weir_scale_share(rest, &m->ticks));
-    faded += (weir_u128)faded * m->tick < fading;
-    if (__builtin_expect((weir_u128)faded * m->tick < fading, 0))
+    int64_t missing = (int64_t)weir_modulo_sub(weir_modulo_mul(s->previous, rest),
+                                               weir_modulo_mul(faded, m->tick));
+    faded += missing > 0;
+    if (__builtin_expect(missing > (int64_t)m->tick, 0))
         faded++;
     return faded;
 }
@@ -282,8 +284,7 @@ static inline __attribute__((always_inline)) bool weir_sliding_quick(const struc
         s.previous = number + 1 == at->line ? current : 0;
         s.current = 0;
     }
-    if (*payload == 0 || n == 0 || n > m->burst || at->elapsed != at->line ||
-        s.number > weir_sliding_number_max(m))
+    if (*payload == 0 || n == 0 || n > m->burst || at->elapsed != at->line)
         return false;
     uint64_t rest = m->tick - s.into;
     uint64_t used = s.current + weir_sliding_faded(m, &s);
