@@ -193,9 +193,11 @@ static bool is_mine(const struct weir_counter_block *block)
 void weir_counters_after_fork(struct weir_counter_set *set)
 {
     struct weir_counter_block *b = weir_pointer_load_acquire(&set->blocks);
-    for (; b != NULL; b = b->next_in_set) {
+    while (b != NULL) {
+        struct weir_counter_block *next = b->next_in_set;
         if (weir_load_relaxed(&b->state) == OWNED && !is_mine(b))
             release_block(b);
+        b = next;
     }
 }
 
