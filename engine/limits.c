@@ -50,6 +50,14 @@ static int check_name(const char *name)
     return length > WEIR_NAME_MAX ? -ENAMETOOLONG : 0;
 }
 
+/* The name is valid. */
+static void set_name(struct weir_limit *l, const char *name)
+{
+    size_t length = strnlen(name, WEIR_NAME_MAX);
+    memcpy(l->name, name, length);
+    l->name[length] = '\0';
+}
+
 uint64_t weir_serial_next(void)
 {
     static struct weir_atomic_u64 serials;
@@ -87,7 +95,7 @@ static int add_locked(struct weir *w, const char *name, const struct weir_policy
     struct weir_settings *settings;
     struct weir_settings *spare;
     struct weir_limit wanted;
-    strcpy(wanted.name, name);
+    set_name(&wanted, name);
     if (tfind(&wanted, &w->names, by_name) != NULL)
         return -EEXIST;
     unsigned id = lowest_free(w);
@@ -100,7 +108,7 @@ static int add_locked(struct weir *w, const char *name, const struct weir_policy
     if (error != 0)
         return error;
     settings->serial = settings->kin = weir_serial_next();
-    strcpy(l->name, name);
+    set_name(l, name);
     if (tsearch(l, &w->names, by_name) == NULL) {
         l->name[0] = '\0';
         weir_settings_free_chain(settings);
@@ -203,7 +211,7 @@ int weir_find_limit(const struct weir *w, const char *name)
     struct weir_limit wanted;
     if (check_name(name) != 0)
         return -ENOENT;
-    strcpy(wanted.name, name);
+    set_name(&wanted, name);
     pthread_mutex_lock(weir_lock_of(w));
     void *node = tfind(&wanted, &w->names, by_name);
     int id = -ENOENT;
