@@ -12,7 +12,8 @@
 static size_t bytes_of(const struct weir *w)
 {
     return sizeof *w + weir_table_bytes(&w->table) + w->max_limits * sizeof w->limits[0] +
-           2 * w->limits_used * sizeof(struct weir_settings) + weir_counters_bytes(w->counters);
+           (size_t)2 * w->limits_used * sizeof(struct weir_settings) +
+           weir_counters_bytes(w->counters);
 }
 
 static void table_stats(const struct weir_table *t, struct weir_stats *out)

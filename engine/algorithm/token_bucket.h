@@ -105,7 +105,7 @@ static inline int weir_bucket_prepare(struct weir_meter *m, const struct weir_po
         weir_u128 common = weir_bucket_gcd(added, policy->period);
         if (added / common > UINT64_MAX)
             return -ERANGE;
-        weir_u128 grains_min = ((weir_u128)WEIR_BUCKET_LINE_DAYS * WEIR_DAY + grain - 1) / grain;
+        weir_u128 grains_min = ((weir_u128)WEIR_DAY * WEIR_BUCKET_LINE_DAYS + grain - 1) / grain;
         int error = weir_bucket_units(m, (uint64_t)(added / common),
                                       (uint64_t)(policy->period / common), grains_min);
         if (error != 0)

@@ -82,7 +82,7 @@ static bool gather(const char *text, const struct log_time *now, struct facts *f
     f->full = ((wide)p->burst * p->period + p->limit - 1) / p->limit;
     if (p->tick != 0)
         f->full = (f->full + p->tick - 1) / p->tick * p->tick;
-    f->debt = saturate((wide)DEBT_DAYS * WEIR_DAY * p->limit / p->period);
+    f->debt = saturate((wide)WEIR_DAY * DEBT_DAYS * p->limit / p->period);
     return true;
 }
 

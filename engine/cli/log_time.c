@@ -141,7 +141,8 @@ static const char *resolve(const struct written *w, struct log_time *out)
     if (w->hour > 23 || w->minute > 59 || w->second > 60)
         return no_clock;
     int64_t seconds = days_since_1970(w->year, w->month, w->day) * SECONDS_PER_DAY +
-                      w->hour * 3600 + (w->minute - w->offset_min) * 60 + w->second;
+                      (int64_t)w->hour * 3600 + (int64_t)(w->minute - w->offset_min) * 60 +
+                      w->second;
     if (w->second == 60 && seconds % SECONDS_PER_DAY != 0)
         return no_clock;
     if (seconds < 0)
@@ -279,7 +280,7 @@ struct calendar {
 /* The civil date of an instant in its own zone; a year begins in March, as above. */
 static struct calendar calendar_of(const struct log_time *time)
 {
-    int64_t seconds = time->unix_ns / NS_PER_SECOND + time->offset_min * 60;
+    int64_t seconds = time->unix_ns / NS_PER_SECOND + (int64_t)time->offset_min * 60;
     int64_t second_of_day = ((seconds % 86400) + 86400) % 86400;
     int64_t days = (seconds - second_of_day) / 86400 + 719468;
     int64_t era = days / 146097;

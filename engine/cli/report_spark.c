@@ -81,7 +81,7 @@ static void print_scale(const struct report *r, const struct style *style, const
     struct text line = {0};
     uint64_t minutes = (uint64_t)axis->per_column << r->timeline->shift;
     text_print(&line, "over time: one column is ");
-    span_put(&line, minutes * NS_PER_MINUTE);
+    span_put(&line, (span_ns)minutes * NS_PER_MINUTE);
     text_print(&line, ", full height ");
     text_put_count(&line, axis->full);
     text_print(&line, " %s, blank is none, the lowest %s any",
