@@ -49,25 +49,32 @@ struct all {
     struct entry entries[WEIR_ALL_MAX];
 };
 
+/* The entry that counts the request; NULL: none does so far. */
+static struct entry *entry_of(struct all *all, const struct weir_request *r)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        struct entry *e = &all->entries[i];
+        if (e->limit == r->limit && e->key.low == r->key.low && e->key.high == r->key.high)
+            return e;
+    }
+    return NULL;
+}
+
 static void merge(struct all *all, const struct weir_request *requests, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct weir_request *r = &requests[i];
-        struct entry *e = all->entries;
-        struct entry *end = e + all->count;
-        while (e < end &&
-               (e->limit != r->limit || e->key.low != r->key.low || e->key.high != r->key.high))
-            e++;
-        if (e < end) {
+        struct entry *e = entry_of(all, r);
+        if (e != NULL) {
             e->n = r->n < UINT64_MAX - e->n ? e->n + r->n : UINT64_MAX;
             continue;
         }
+        e = &all->entries[all->count++];
         memset(e, 0, sizeof *e);
         e->limit = r->limit;
         e->key = r->key;
         e->n = r->n;
         e->index = i;
-        all->count++;
     }
 }
 

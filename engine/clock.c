@@ -9,6 +9,6 @@
 weir_ns weir_now(void)
 {
     struct timespec now = {0, 0};
-    clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock and a valid pointer */
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock and a valid pointer */
     return (weir_ns)now.tv_sec * WEIR_SECOND + (weir_ns)now.tv_nsec;
 }

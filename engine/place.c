@@ -81,6 +81,7 @@ struct weir_place weir_place_of(struct weir *w, const struct weir_probe *p, weir
     return place;
 }
 
+/* Two layers' names of one bit. NOLINTNEXTLINE(misc-redundant-expression) */
 _Static_assert(WEIR_MOVE_FROZEN == WEIR_WORD_FROZEN, "moves and slots freeze alike");
 
 /* ---- maintenance of whole shards ---- */

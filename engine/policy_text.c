@@ -369,7 +369,7 @@ static void put(struct writer *w, const char *text)
 static void put_number(struct writer *w, uint64_t value)
 {
     char digits_of[24];
-    snprintf(digits_of, sizeof digits_of, "%" PRIu64, value);
+    (void)snprintf(digits_of, sizeof digits_of, "%" PRIu64, value);
     put(w, digits_of);
 }
 
@@ -407,11 +407,11 @@ static void put_offset(struct writer *w, int64_t seconds)
     int size = (int)(seconds < 0 ? -seconds : seconds);
     if (size == 0)
         return;
-    snprintf(text, sizeof text, " %c%02d:%02d", seconds < 0 ? '-' : '+', size / HOUR_S,
-             size / MINUTE_S % 60);
+    (void)snprintf(text, sizeof text, " %c%02d:%02d", seconds < 0 ? '-' : '+', size / HOUR_S,
+                   size / MINUTE_S % 60);
     put(w, text);
     if (size % MINUTE_S != 0) {
-        snprintf(text, sizeof text, ":%02d", size % MINUTE_S);
+        (void)snprintf(text, sizeof text, ":%02d", size % MINUTE_S);
         put(w, text);
     }
 }

@@ -19,7 +19,7 @@
 static uint64_t read_clock(clockid_t id)
 {
     struct timespec now = {0, 0};
-    clock_gettime(id, &now); /* cannot fail for these clocks and a valid pointer */
+    (void)clock_gettime(id, &now); /* cannot fail for these clocks and a valid pointer */
     return (uint64_t)now.tv_sec * WEIR_SECOND + (uint64_t)now.tv_nsec;
 }
 

@@ -49,9 +49,10 @@ static void print_row(const struct columns *t, size_t row, const size_t *widths,
 void columns_print(const struct columns *t, bool bold, FILE *out)
 {
     size_t widths[COLUMNS_MAX];
+    size_t rows = t->count / t->per_row;
     for (size_t column = 0; column < t->per_row; column++)
         widths[column] = column_width(t, column);
-    for (size_t row = 0; row < t->count / t->per_row; row++) {
+    for (size_t row = 0; row < rows; row++) {
         bool emphasis = bold && row == 0;
         fputs(emphasis ? "\033[1m" : "", out);
         print_row(t, row, widths, out);

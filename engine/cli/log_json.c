@@ -123,7 +123,8 @@ static bool is_string(struct slice value)
 
 static bool is_number(struct slice value)
 {
-    return value.size > 0 && memchr("-0123456789", value.data[0], 11) != NULL;
+    static const char begins[] = "-0123456789";
+    return value.size > 0 && memchr(begins, value.data[0], sizeof begins - 1) != NULL;
 }
 
 static bool is_null(struct slice value)

@@ -36,7 +36,7 @@ static void ranges(struct twin *t, struct test_random *random)
     weir_ns now = FIRST;
 
     for (int i = 0; i < 200; i++) {
-        uint64_t n = random_below(random, burst < UINT64_MAX - 2 ? burst + 2 : burst);
+        uint64_t n = random_below(random, burst < UINT64_MAX - 2 ? burst + 2 : UINT64_MAX);
 
         check_range(t, twin_decide(t, n, now));
         check_range(t, twin_reserve(t, n, now, 3 * twin_token_ns(&t->policy), &r));

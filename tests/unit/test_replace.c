@@ -429,7 +429,7 @@ static void k28_every_allocation_can_fail(void **state)
 {
     (void)state;
     static enum answer answers[MAX];
-    unsigned orders[WEIR_ORDER_MAX + 1];
+    unsigned orders[WEIR_ORDER_MAX + 1] = {0};
     uint64_t arrays = orders_for_all(orders);
     for (uint64_t n = 1; n <= arrays; n++) {
         struct weir_table *t = alone_open(MAX);
@@ -469,7 +469,7 @@ static void k28_every_allocation_can_fail(void **state)
 static void k28_one_allocation_fails(void **state)
 {
     (void)state;
-    unsigned orders[WEIR_ORDER_MAX + 1];
+    unsigned orders[WEIR_ORDER_MAX + 1] = {0};
     uint64_t arrays = orders_for_all(orders);
     for (uint64_t n = 1; n < arrays; n++) {
         struct weir_table *t = alone_open(MAX);
