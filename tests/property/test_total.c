@@ -197,7 +197,7 @@ static void ask_any(struct bench *b, struct test_random *random)
             result);
 }
 
-static void any_word_is_read_as_something(void **state)
+static void k04_k29_k34_any_word_is_read_as_something(void **state)
 {
     struct test_random random = random_start("any word", 29);
     uint64_t rounds = random_scaled(40000);
@@ -302,7 +302,7 @@ static void use(struct bench *b, struct test_random *random)
     }
 }
 
-static void waits_and_resets_are_exact(void **state)
+static void k10_waits_and_resets_are_exact(void **state)
 {
     struct test_random random = random_start("written words", 10);
     uint64_t rounds = random_scaled(20000);
@@ -321,8 +321,8 @@ static void waits_and_resets_are_exact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_word_is_read_as_something),
-        cmocka_unit_test(waits_and_resets_are_exact),
+        cmocka_unit_test(k04_k29_k34_any_word_is_read_as_something),
+        cmocka_unit_test(k10_waits_and_resets_are_exact),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
