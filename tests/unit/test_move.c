@@ -477,6 +477,56 @@ static void m1_a_shard_is_led_on_once(void **state)
     }
 }
 
+struct two_swings {
+    struct weir_table *t;
+    struct weir_effort *late;
+    bool counts;
+};
+
+/* The next move, from its beginning to its swing. */
+static void move_on(void *context)
+{
+    struct two_swings *x = context;
+    begin_move(x->t, order_of(64), 0);
+    settle(x->t, 0);
+    if (x->counts)
+        weir_move_count(&x->late->move);
+}
+
+/* M1: an entry that a stopped thread counts late: before the swing that leads to its array has
+   looked at the count, though the one that leads on has, or after both. No credit is lost or
+   minted. */
+static void m1_an_entry_counted_between_two_swings(void **state)
+{
+    (void)state;
+    for (int when = 0; when <= 1; when++) {
+        struct weir_table *t = open_keys();
+        struct weir_array *to = begin_move(t, order_of(64), 0);
+        struct weir_effort late = helper_of(t, 0, 0);
+        struct weir_effort first = helper_of(t, 0, 0);
+        struct two_swings others = {t, &late, when == 0};
+        struct weir_search s;
+        bool claimed;
+        weir_array_claim(to, tag_of(3), 64, &s, &claimed, &late.move.races);
+        assert_true(claimed);
+        while (weir_shard_help(&first)) {}
+        assert_int_equal(weir_load_relaxed(&to->moved), KEYS - 1);
+        stop_at(3, move_on, &others); /* after the shard's word was changed */
+        weir_shard_swing(&first);
+        assert_true(was_stopped());
+        if (when == 1)
+            weir_move_count(&late.move);
+        assert_true(late.move.owed == (when == 0 ? (uint64_t)-1 : 0));
+        weir_shard_pay(&late);
+        assert_int_equal(late.move.owed, 0);
+        assert_int_equal(weir_load_relaxed(&t->unspent) + weir_load_relaxed(&t->shares[0].credits),
+                         1000 - KEYS);
+        assert_keys_in(root_of(t), 0);
+        assert_settled(t, KEYS);
+        alone_close(t);
+    }
+}
+
 /* A move whose chunks are not all done leads nowhere. */
 static void k28_no_swing_before_all_is_moved(void **state)
 {
@@ -513,6 +563,7 @@ int main(void)
         cmocka_unit_test(s5_k28_a_thread_stops_with_a_claimed_tag),
         cmocka_unit_test(s5_a_chunk_is_done_when_all_of_it_is_seen),
         cmocka_unit_test(m1_a_shard_is_led_on_once),
+        cmocka_unit_test(m1_an_entry_counted_between_two_swings),
         cmocka_unit_test(k28_no_swing_before_all_is_moved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -223,6 +223,20 @@ static void m1_credits_on_their_way_are_seen(void **state)
     assert_true(n > 4);
 }
 
+/* Nor for who only asks, whenever he looks. */
+static void m1_a_question_sees_credits_on_their_way(void **state)
+{
+    (void)state;
+    for (uint64_t n = 1; n <= 3; n++) {
+        struct weir_table *t = alone_open(128);
+        weir_store_relaxed(&t->unspent, 1);
+        stop_at(n, deal_too, t);
+        assert_true(weir_credit_is_there(t, &t->shares[0]));
+        assert_int_equal(was_stopped(), n < 3);
+        alone_close(t);
+    }
+}
+
 static void m1_credits_are_dealt_paid_and_given_back(void **state)
 {
     (void)state;
@@ -443,6 +457,128 @@ static void k26_a_refused_key_gets_a_place_when_there_is_room(void **state)
     }
 }
 
+/* K28: without memory a key that was refused stays so; it gets its place with memory again. */
+static void k28_a_refused_key_without_memory(void **state)
+{
+    (void)state;
+    struct weir_table *t = open_full();
+    struct weir_array *root = root_of(t);
+    uint64_t tag = tag_of(1000);
+    assert_true(place(t, tag, 0, WEIR_CLAIM).refused);
+    weir_store_relaxed(&t->unspent, 1); /* a credit, but a seal in the way */
+    weir_store_relaxed(&t->arena.allowance, 0);
+    struct weir_place p = place(t, tag, 0, WEIR_CLAIM);
+    assert_true(p.word == NULL && p.refused);
+    assert_int_equal(weir_load_relaxed(&t->counts.failures), 1);
+    assert_ptr_equal(root_of(t), root);
+    assert_false(is_moving(t));
+    weir_store_relaxed(&t->arena.allowance, UINT64_MAX);
+    weir_store_relaxed(&t->shares[0].wait, 0);
+    /* nor by a call that may make room no more */
+    struct weir_effort e = effort_of(t, tag, 0);
+    e.rounds = WEIR_ROUNDS_MAX;
+    p = weir_place_find(&e, WEIR_CLAIM);
+    assert_true(p.word == NULL && p.refused);
+    assert_ptr_equal(root_of(t), root);
+    p = place(t, tag, 0, WEIR_CLAIM);
+    assert_non_null(p.word);
+    assert_ptr_not_equal(p.array, root);
+    t->max_keys++; /* that credit */
+    assert_true(weir_table_is_valid(t));
+    alone_close(t);
+}
+
+/* K26, K28: what is idle cannot be left behind without memory, and nobody loses a place. */
+static void k26_k28_a_full_table_without_memory(void **state)
+{
+    (void)state;
+    struct weir_table *t = open_full();
+    struct weir_array *root = root_of(t);
+    for (uint64_t i = 50; i < 100; i++) /* the sample is of these */
+        put_key(t, tag_of(i << 32), 500);
+    weir_store_relaxed(&t->arena.allowance, 0);
+    struct weir_place p = place(t, tag_of(1000), 500, WEIR_CLAIM);
+    assert_true(p.word == NULL && p.refused);
+    assert_int_equal(weir_load_relaxed(&t->counts.failures), 1);
+    assert_int_equal(weir_load_relaxed(&t->counts.dropped), 0);
+    assert_ptr_equal(root_of(t), root);
+    assert_false(is_moving(t));
+    assert_true(weir_table_is_valid(t));
+    weir_store_relaxed(&t->arena.allowance, UINT64_MAX);
+    weir_store_relaxed(&t->shares[0].wait, 0);
+    assert_non_null(place(t, tag_of(1000), 500, WEIR_CLAIM).word);
+    settle(t, 500);
+    assert_int_equal(weir_load_relaxed(&t->counts.dropped), 50);
+    assert_true(weir_table_is_valid(t));
+    alone_close(t);
+}
+
+/* K28: a shard that has no array, and cannot get one. */
+static void k28_no_memory_for_the_first_key(void **state)
+{
+    (void)state;
+    struct weir_table *t = alone_open(100);
+    weir_store_relaxed(&t->arena.allowance, 0);
+    for (unsigned i = 1; i <= 5; i++) { /* tried at every other call */
+        struct weir_place p = place(t, tag_of(1), 0, WEIR_CLAIM);
+        assert_true(p.word == NULL && p.refused);
+        assert_int_equal(weir_load_relaxed(&t->counts.failures), (i + 1) / 2);
+        assert_int_equal(weir_load_relaxed(&t->words[0]), 0);
+    }
+    weir_store_relaxed(&t->arena.allowance, UINT64_MAX);
+    assert_true(place(t, tag_of(1), 0, WEIR_CLAIM).refused);
+    assert_non_null(place(t, tag_of(1), 0, WEIR_CLAIM).word);
+    assert_true(weir_table_is_valid(t));
+    alone_close(t);
+}
+
+/* A question about a new key, and a claim of it, beside an array that holds no more. */
+static void assert_no_place_is_left(struct weir_table *t, bool left)
+{
+    uint64_t tag = tag_of((uint64_t)1 << 50);
+    assert_int_equal(place(t, tag, 0, WEIR_LOOK).refused, !left);
+    assert_int_equal(place(t, tag, 0, WEIR_SETTLE).refused, !left);
+    if (!left)
+        assert_true(place(t, tag, 0, WEIR_CLAIM).refused);
+}
+
+/* K26: the largest array there is takes no key past its last; a question is told so. */
+static void k26_the_largest_array_is_full(void **state)
+{
+    (void)state;
+    struct weir_table *t = alone_open(100 * WEIR_SHARD_KEYS);
+    replace(t, WEIR_ORDER_MAX, 0);
+    uint64_t full = weir_order_full(WEIR_ORDER_MAX);
+    for (uint64_t i = 0; i < full; i++) {
+        assert_false(place(t, tag_of(i), 0, WEIR_LOOK).refused);
+        put_key(t, tag_of(i), 1000);
+    }
+    assert_int_equal(root_of(t)->order, WEIR_ORDER_MAX);
+    assert_no_place_is_left(t, false);
+    assert_int_equal(weir_array_count(root_of(t)), full);
+    assert_true(weir_table_is_valid(t));
+    alone_close(t);
+}
+
+/* K28: nor does any array while a failed allocation is not tried again yet. */
+static void k28_a_full_array_without_memory(void **state)
+{
+    (void)state;
+    struct weir_table *t = alone_open(100);
+    weir_store_relaxed(&t->arena.allowance, 1);
+    uint64_t full = weir_order_full(WEIR_ORDER_MIN);
+    for (uint64_t i = 0; i < full; i++)
+        put_key(t, tag_of(i << 32), 1000);
+    assert_int_equal(root_of(t)->order, WEIR_ORDER_MIN);
+    weir_store_relaxed(&t->shares[0].wait, 9);
+    assert_no_place_is_left(t, false);
+    weir_store_relaxed(&t->shares[0].wait, 0);
+    weir_store_relaxed(&t->arena.allowance, UINT64_MAX);
+    assert_int_equal(place(t, tag_of(777), 0, WEIR_LOOK).refused, false);
+    assert_true(weir_table_is_valid(t));
+    alone_close(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,6 +588,7 @@ int main(void)
         cmocka_unit_test(a_quick_search_finds_only_what_is_settled),
         cmocka_unit_test(m1_not_more_than_max_keys),
         cmocka_unit_test(m1_credits_on_their_way_are_seen),
+        cmocka_unit_test(m1_a_question_sees_credits_on_their_way),
         cmocka_unit_test(m1_credits_are_dealt_paid_and_given_back),
         cmocka_unit_test(m1_a_shard_below_zero_takes_no_new_key),
         cmocka_unit_test(m1_credits_on_their_way_back),
@@ -459,6 +596,11 @@ int main(void)
         cmocka_unit_test(s1_k26_a_refused_key_is_sealed_out),
         cmocka_unit_test(s1_k26_a_key_refused_beside_a_move),
         cmocka_unit_test(k26_a_refused_key_gets_a_place_when_there_is_room),
+        cmocka_unit_test(k28_a_refused_key_without_memory),
+        cmocka_unit_test(k26_k28_a_full_table_without_memory),
+        cmocka_unit_test(k28_no_memory_for_the_first_key),
+        cmocka_unit_test(k26_the_largest_array_is_full),
+        cmocka_unit_test(k28_a_full_array_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -528,6 +528,40 @@ static void k28_a_shrink_that_does_not_fit(void **state)
     alone_close(t);
 }
 
+/* O5: a smaller array is for what is there, counted or not; without memory there is none. */
+static void o5_a_shrink_looks_at_what_is_there(void **state)
+{
+    (void)state;
+    uint64_t full = weir_order_full(WEIR_ORDER_MIN);
+    for (int uncounted = 0; uncounted <= 1; uncounted++) {
+        struct weir_table *t = open_keys(order_of(64), full);
+        struct weir_array *root = root_of(t);
+        struct weir_effort e = effort_of(t, tag_of(full), 0);
+        weir_store_relaxed(&t->arena.allowance, 0);
+        assert_false(weir_shard_shrink(&e, root, WEIR_ORDER_MIN));
+        assert_int_equal(weir_load_relaxed(&t->counts.failures), 1);
+        assert_int_equal(weir_load_relaxed(&root->fresh), full); /* takes new keys */
+        weir_store_relaxed(&t->arena.allowance, UINT64_MAX);
+        weir_store_relaxed(&t->shares[0].wait, 0);
+        if (uncounted) { /* by a thread that has stopped */
+            struct weir_search s;
+            bool claimed;
+            weir_array_claim(root, tag_of(full), WEIR_PROBE_LINES, &s, &claimed, &e.move.races);
+            assert_true(claimed);
+            weir_store_relaxed(weir_search_word(&s), IN_DEBT);
+        }
+        assert_int_equal(weir_shard_shrink(&e, root, WEIR_ORDER_MIN), !uncounted);
+        assert_int_equal(is_moving(t), !uncounted);
+        if (uncounted) { /* and goes on */
+            weir_add_relaxed(&root->fresh, 1);
+            assert_true(weir_credit_ready(t, e.share));
+            weir_credit_pay(e.share, 1);
+        }
+        assert_keys(t, full + (uint64_t)uncounted);
+        alone_close(t);
+    }
+}
+
 /* M1: while readers hold on to too much, no array is replaced; keys go on up to the last place of
    the one that there is. */
 static void m1_no_replacement_while_retirement_is_behind(void **state)
@@ -578,6 +612,7 @@ int main(void)
         cmocka_unit_test(k28_one_allocation_fails),
         cmocka_unit_test(k28_an_allocation_is_tried_again_by_and_by),
         cmocka_unit_test(k28_a_shrink_that_does_not_fit),
+        cmocka_unit_test(o5_a_shrink_looks_at_what_is_there),
         cmocka_unit_test(m1_no_replacement_while_retirement_is_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

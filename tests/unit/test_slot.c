@@ -235,6 +235,26 @@ static void s2_the_last_unit_of_a_word_is_used(void **state)
     }
 }
 
+/* P1: the way back to older settings has an end, whatever a chain is like: 33 links. */
+static void p1_the_way_back_has_an_end(void **state)
+{
+    (void)state;
+    enum { LINKS = WEIR_GENERATIONS + 2 };
+    static struct weir_settings chain[LINKS + 2];
+    for (unsigned i = 0; i < LINKS + 2; i++)
+        chain[i] = settings_of(i == 0 ? 7 : 1, 500, i == 0 ? NULL : &chain[i - 1]);
+    uint64_t word = weir_word_mark(7) | 1234567;
+    uint64_t payload = 0;
+    assert_true(weir_settings_translate(&chain[0], word, &payload));
+    assert_int_equal(payload, 1234567);
+    for (unsigned links = 1; links <= LINKS; links++) {
+        payload = 0;
+        assert_true(weir_settings_translate(&chain[links], word, &payload));
+        assert_int_equal(payload, 1234567);
+    }
+    assert_false(weir_settings_translate(&chain[LINKS + 1], word, &payload));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +266,7 @@ int main(void)
         cmocka_unit_test(k28_a_frozen_word_stays_as_it_is),
         cmocka_unit_test(k29_any_word_in_a_cell),
         cmocka_unit_test(s2_the_last_unit_of_a_word_is_used),
+        cmocka_unit_test(p1_the_way_back_has_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

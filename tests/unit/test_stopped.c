@@ -497,6 +497,33 @@ static void s1_k26_a_question_about_the_last_place(void **state)
     }
 }
 
+/* The move that the first one's key was helped in ends, and the next begins. */
+static void move_on(struct play *p)
+{
+    settle(p->t, 100);
+    begin_move(p->t, root_of(p->t)->order, 100);
+}
+
+static void first_is_admitted(struct play *p)
+{
+    assert_int_equal(p->answers[0], ADMITTED);
+    assert_int_equal(admit(p->t, tag_of(NEW), 199), DENIED);
+    assert_put_keys(p, 40);
+    assert_int_equal(keys_of(p), 41);
+}
+
+/* S3, P1: a new key whose array is closed meanwhile, as a next one and then as a root. */
+static void k28_a_new_key_between_two_moves(void **state)
+{
+    (void)state;
+    struct play p = {.max_keys = 1000,
+                     .before = before_the_move,
+                     .first = first_decides,
+                     .second = move_on,
+                     .after = first_is_admitted};
+    assert_true(run_play(&p) > 100);
+}
+
 /* ---- room again ---- */
 
 static void full_and_half_idle(struct play *p)
@@ -554,6 +581,7 @@ int main(void)
         cmocka_unit_test(k14_one_new_key_at_once),
         cmocka_unit_test(o5_new_keys_beside_a_shrink),
         cmocka_unit_test(s5_a_decision_beside_moves),
+        cmocka_unit_test(k28_a_new_key_between_two_moves),
         cmocka_unit_test(k27_fast_and_slow_clocks),
         cmocka_unit_test(s1_k26_the_last_place),
         cmocka_unit_test(s1_k26_a_question_about_the_last_place),

@@ -5,6 +5,8 @@
  */
 #include "table_alone.h"
 
+#include <errno.h>
+
 #include "table/arena.h"
 
 /* ---- lines and sizes ---- */
@@ -361,6 +363,91 @@ static void walk_visits_each_slot_once(void **state)
     alone_close(t);
 }
 
+/* Beside a move no more is uncertain than what has not been moved; nor when others moved more than
+   was counted. */
+static void keys_are_counted_beside_a_move(void **state)
+{
+    (void)state;
+    struct weir_table *t = alone_open(300);
+    for (uint64_t i = 0; i < 100; i++)
+        put_key(t, tag_of(i << 40), 1000);
+    settle(t, 0);
+    uint64_t error;
+    struct weir_array *to = begin_move(t, root_of(t)->order, 0);
+    struct weir_effort e = helper_of(t, 0, 0);
+    while (weir_shard_help(&e)) {}
+    assert_true(is_moving(t));
+    assert_int_equal(weir_table_keys(t, &error), 100);
+    assert_int_equal(error, 0);
+    weir_add_relaxed(&to->moved, 1);
+    assert_int_equal(weir_table_keys(t, &error), 100);
+    assert_int_equal(error, 0);
+    weir_add_relaxed(&to->moved, (uint64_t)-2);
+    assert_int_equal(weir_table_keys(t, &error), 100);
+    assert_int_equal(error, 1);
+    weir_add_relaxed(&to->moved, 1);
+    settle(t, 0);
+    assert_true(weir_table_is_valid(t));
+    alone_close(t);
+}
+
+/* K28: an array in which there is neither the tag nor an end: a search goes through it once. */
+static void k28_a_search_ends_in_an_array_without_a_gap(void **state)
+{
+    (void)state;
+    struct weir_table *t = alone_open(300);
+    struct weir_array *a = weir_table_make_array(t, 0, WEIR_ORDER_MIN);
+    struct weir_search s;
+    bool claimed;
+    uint64_t races = 0;
+    uint64_t slots = weir_order_slots(WEIR_ORDER_MIN);
+    for (uint64_t i = 0; i < slots; i++) {
+        assert_int_equal(weir_array_claim(a, tag_of(i << 40), 64, &s, &claimed, &races),
+                         WEIR_FOUND);
+        assert_true(claimed);
+    }
+    assert_int_equal(weir_array_search(a, tag_of(slots << 40), &s), WEIR_NOWHERE);
+    assert_int_equal(s.lines, block_of(WEIR_ORDER_MIN));
+    assert_int_equal(weir_array_claim(a, tag_of(slots << 40), 64, &s, &claimed, &races),
+                     WEIR_NOWHERE);
+    assert_false(claimed);
+    for (uint64_t i = 0; i < slots; i++)
+        assert_int_equal(weir_array_search(a, tag_of(i << 40), &s), WEIR_FOUND);
+    weir_retire(t, a);
+    alone_close(t);
+}
+
+/* An array that had to be a mapping of its own goes back when the table does. */
+static void an_own_mapping_ends_with_the_table(void **state)
+{
+    (void)state;
+    struct weir_table *t = alone_open(300);
+    weir_arena_lock(&t->arena); /* as of somebody else who has stopped */
+    put_key(t, tag_of(1), 1000);
+    weir_arena_unlock(&t->arena);
+    assert_int_equal(root_of(t)->own_mapping, 1);
+    assert_int_equal(weir_load_relaxed(&t->arena.own), 1);
+    assert_int_equal(t->arena.chunks, 0);
+    weir_read_end();
+    weir_table_free(t);
+    assert_int_equal(weir_load_relaxed(&t->arena.own), 0);
+    assert_int_equal(weir_arena_bytes(&t->arena), 0);
+    reading = false;
+    free(t);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(WEIR_RCU_OUTSIDE)
+/* K28: more shards than there is memory for. (Sanitizers end the process instead.) */
+static void k28_a_table_without_memory(void **state)
+{
+    (void)state;
+    struct weir_table *t = aligned_alloc(64, sizeof *t);
+    assert_non_null(t);
+    assert_int_equal(weir_table_init(t, (uint64_t)1 << 60, 8, STALE_MAX), -ENOMEM);
+    free(t);
+}
+#endif
+
 static struct weir_line *line_with(const struct weir_array *a, unsigned tags)
 {
     struct weir_line *line = weir_array_lines(a);
@@ -430,6 +517,11 @@ static void the_walker_finds_wrong_credits_and_twins(void **state)
     weir_store_relaxed(old, 1000); /* live in both */
     assert_false(weir_table_is_valid(t));
     weir_store_relaxed(old, 1000 | WEIR_MOVE_FROZEN);
+    weir_store_relaxed(word_in(to, tag_of((uint64_t)7 << 40)), 0); /* not live in any */
+    assert_true(weir_table_is_valid(t));
+    weir_store_relaxed(old, 1000); /* live in one */
+    assert_true(weir_table_is_valid(t));
+    weir_store_relaxed(old, 1000 | WEIR_MOVE_FROZEN);
     weir_add_relaxed(&to->moved, 1);
     assert_false(weir_table_is_valid(t));
     weir_add_relaxed(&to->moved, (uint64_t)-1);
@@ -452,6 +544,12 @@ int main(void)
         cmocka_unit_test(k25_all_homes_equal),
         cmocka_unit_test(k25_moved_entries_beyond_64_lines),
         cmocka_unit_test(walk_visits_each_slot_once),
+        cmocka_unit_test(keys_are_counted_beside_a_move),
+        cmocka_unit_test(k28_a_search_ends_in_an_array_without_a_gap),
+        cmocka_unit_test(an_own_mapping_ends_with_the_table),
+#if !defined(__SANITIZE_ADDRESS__) && !defined(WEIR_RCU_OUTSIDE)
+        cmocka_unit_test(k28_a_table_without_memory),
+#endif
         cmocka_unit_test(the_walker_finds_wrong_tags_and_counts),
         cmocka_unit_test(the_walker_finds_wrong_credits_and_twins),
     };
