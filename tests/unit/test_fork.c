@@ -33,6 +33,17 @@ const char *__tsan_default_options(void)
 
 enum { KEYS = 16, BURST = 5, GROWTH = 10000 };
 
+/* In a build that counts branches: writes down what was counted, as the end of a process does that
+   is no _exit. */
+int __llvm_profile_write_file(void) __attribute__((weak));
+
+static void end_child(int status)
+{
+    if (__llvm_profile_write_file != NULL)
+        (void)__llvm_profile_write_file();
+    _exit(status);
+}
+
 #define EXPECT(condition)                                                                          \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -64,7 +75,7 @@ static int fork_for(void (*body)(void *), void *context)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         alarm(ALARM_SECONDS);
         body(context);
-        _exit(0);
+        end_child(0);
     }
     return child > 0 ? status_of(child) : -1;
 }
