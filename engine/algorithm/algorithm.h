@@ -26,13 +26,6 @@
         __builtin_unreachable();                                                                   \
     }
 
-static inline bool weir_algorithm_exists(uint32_t kind)
-{
-#define EACH(which, prefix) || kind == which
-    return false WEIR_ALGORITHMS(EACH);
-#undef EACH
-}
-
 /* A meter's numbers from its policy, whose kind exists: 0 or a negative errno. */
 static inline int weir_algorithm_prepare(struct weir_meter *m, const struct weir_room *room)
 {
