@@ -10,7 +10,8 @@ packages_coverage=(gcc libc6-dev pkg-config meson ninja-build python3
 coverage_suites=(unit property conformance stress fuzz)
 
 # Counters of threads are added up, else a side that is told by a difference could seem not taken.
-# Assertions are left out: they are branches that only faults take.
+# Assertions are left out: they are branches that only faults take. Warnings are no errors: the
+# compiler warns of decisions that it cannot tell MC/DC of.
 coverage_options=(--buildtype=plain -Doptimization=1 -Db_ndebug=true -Db_lundef=false
     "-Dc_args=['-fprofile-instr-generate','-fcoverage-mapping','-fcoverage-mcdc','-fprofile-update=atomic']"
     -Dc_link_args=-fprofile-instr-generate)
@@ -21,7 +22,7 @@ run_coverage() {
     local suite arguments=() counts status=0
     local build=.build/coverage profiles=.build/coverage-profiles log=.build/coverage.test.log
     say "coverage: $(clang-19 --version | head -n 1)"
-    if ! configure coverage clang-19 -Dwerror=true -Dcli=enabled -Dtests=enabled -Dbench=disabled \
+    if ! configure coverage clang-19 -Dcli=enabled -Dtests=enabled -Dbench=disabled \
         "${coverage_options[@]}" || ! compile coverage; then
         say "coverage: cannot be built"
         printf '0 passed, 1 failed\n'
