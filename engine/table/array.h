@@ -71,6 +71,7 @@
 #define WEIR_LEFT       ((uint64_t)1 << 62) /* both: the shard has led on to the next array */
 #define WEIR_ROOT       ((uint64_t)1 << 61) /* moved: the shard has led on to this array */
 #define WEIR_PAUSED     ((uint64_t)1 << 60) /* fresh: no claims while it is tried for size */
+#define WEIR_ENDED      ((uint64_t)1 << 60) /* moved: the move into this array is done */
 #define WEIR_COUNT_MASK (WEIR_PAUSED - 1)
 
 struct weir_array {

@@ -34,8 +34,8 @@
  *       that move may drop it: others have moved the slot, or judged it idle.
  *   O5  The size rule: the next array has room for all that root holds when it is closed, which is
  *       before anything is moved; new keys have a place only beside these. So no move is ever
- *       without a place, but for what a thread has put there that stopped before it had counted it
- *       (one entry a thread; slots are kept free for these).
+ *       without a place, but for what a thread has put there that stopped before it had counted it,
+ *       or that came after the move had ended (one entry a thread; slots are kept free for these).
  *   P1  A call moves its own key and one chunk; or, when it has a new key and there is no room for
  *       it beside what is still to come, the rest of the shard.
  *
@@ -69,6 +69,7 @@ struct weir_move {
     struct weir_array *to;
     const void *host; /* for weir_table_judge */
     uint64_t now;
+    bool ended; /* without this call, as far as it knows */
     /* what this call did */
     uint64_t lines;   /* gone through */
     uint64_t moved;   /* entries that it put into the next array */
@@ -100,6 +101,7 @@ static inline void weir_move_count(struct weir_move *m)
     uint64_t flags = weir_add_relaxed(&m->to->moved, 1);
     bool led_to = (flags & WEIR_ROOT) != 0;
     bool led_on = (flags & WEIR_LEFT) != 0;
+    m->ended = (flags & WEIR_ENDED) != 0;
     m->moved++;
     if (led_to && !led_on)
         m->owed++;
@@ -115,6 +117,10 @@ static inline void weir_move_put(struct weir_move *m, uint64_t tag, uint64_t wor
 {
     struct weir_search s;
     bool claimed;
+    /* Who comes late finds out with the first entry that nobody else has put there, one that is not
+       idle by his clock alone. More of these might have no room where the array is moved to. */
+    if (m->ended)
+        return; /* O4 */
     enum weir_found found =
         weir_array_claim(m->to, tag, weir_order_block(m->to->order), &s, &claimed, &m->races);
     m->lines += s.lines;

@@ -73,6 +73,7 @@ static inline void weir_shard_take_up(struct weir_effort *e, struct weir_array *
 {
     e->move.from = root;
     e->move.to = to;
+    e->move.ended = false;
 }
 
 /* Pays what a swing has given back too much because of this call. */
@@ -107,6 +108,9 @@ static inline void weir_shard_swing(struct weir_effort *e)
     struct weir_array *to = e->move.to;
     if (!weir_move_is_done(&e->move))
         return;
+    /* Before the swing: who finds the shard led on counts all that was put there without this flag;
+       see weir_move_put. */
+    weir_or_acq_rel(&to->moved, WEIR_ENDED);
     uint64_t packed = weir_array_pack(from) | WEIR_ARRAY_MOVING;
     /* Release: pairs with weir_table_word; all that was moved is seen. Acquire: see is_done. */
     if (!weir_cas_acq_rel(&e->t->words[e->shard], &packed, weir_array_pack(to)))
