@@ -45,7 +45,13 @@ static inline bool weir_place_reserve(const struct weir_effort *e, struct weir_a
         /* O5: beside what is still to be moved there */
         uint64_t others =
             in == root ? weir_load_relaxed(&in->moved) & WEIR_COUNT_MASK : weir_array_count(root);
-        if (*closed || (fresh & WEIR_COUNT_MASK) + others >= limit)
+        if (*closed) {
+            /* Acquire: pairs with who closed it, as a root. Who begins anew sees the shard's word
+               that said so, or a newer one (P1). */
+            weir_load_acquire(&in->fresh);
+            return false;
+        }
+        if ((fresh & WEIR_COUNT_MASK) + others >= limit)
             return false;
     } while (!weir_cas_relaxed(&in->fresh, &fresh, fresh + 1));
     return true;
