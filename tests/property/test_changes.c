@@ -20,9 +20,8 @@
  */
 #include "support.h"
 
-#include "bucket_model.h"
+#include "rules.h"
 #include "twin.h"
-#include "window_model.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -46,212 +45,6 @@ enum algorithm { FIRST_HIT, ALIGNED, CALENDAR, SLIDING, PERMITS, BUCKET, FIXED, 
 
 static const char *const names[ALGORITHMS] = {"first hit", "aligned", "calendar", "sliding",
                                               "permits",   "bucket",  "forms",    "kinds"};
-
-/* ---- both models as one ------------------------------------------------------------------- */
-
-/* A limit's settings. Those that need an origin have none until their first call. */
-struct rules {
-    struct weir_policy policy;
-    bool anchored;
-    struct model_line line;
-    struct window_limit windows; /* of buckets too: what it says of the clocks goes on */
-};
-
-struct state {
-    struct model_key bucket;
-    struct window_key window;
-};
-
-struct hold {
-    struct model_reservation bucket;
-    struct window_reservation window;
-};
-
-static bool is_bucket(const struct rules *rules)
-{
-    return rules->policy.kind == WEIR_TOKEN_BUCKET;
-}
-
-static bool is_permits(const struct rules *rules)
-{
-    return rules->policy.kind == WEIR_CONCURRENCY;
-}
-
-static bool is_unlimited(const struct rules *rules)
-{
-    return rules->policy.limit == WEIR_UNLIMITED && !is_permits(rules);
-}
-
-/* Instants mean nothing to it, or the same to all limits. */
-static bool is_timeless(const struct rules *rules)
-{
-    return is_unlimited(rules) || is_permits(rules) ||
-           (is_bucket(rules) && rules->line.form.units == 0) ||
-           (rules->policy.kind == WEIR_FIXED_WINDOW && rules->policy.form == WEIR_FORM_CALENDAR);
-}
-
-static struct weir_result rules_step(struct rules *rules, struct state *state, uint64_t n,
-                                     weir_ns now, weir_ns max_wait, bool record, struct hold *hold)
-{
-    if (is_bucket(rules))
-        return model_step(&rules->line, &state->bucket, n, now, max_wait, record,
-                          hold == NULL ? NULL : &hold->bucket);
-    return window_step(&rules->windows, &state->window, n, now, max_wait, record,
-                       hold == NULL ? NULL : &hold->window);
-}
-
-/* What a decision would answer. */
-static struct weir_result rules_ask(const struct rules *rules, const struct state *state,
-                                    uint64_t n, weir_ns now, weir_ns max_wait)
-{
-    struct rules same = *rules;
-    struct state copy = *state;
-
-    return rules_step(&same, &copy, n, now, max_wait, false, NULL);
-}
-
-static uint64_t rules_cancel(struct rules *rules, struct state *state, struct hold *hold,
-                             weir_ns now)
-{
-    if (is_bucket(rules))
-        return model_cancel(&rules->line, &state->bucket, &hold->bucket, now);
-    return window_cancel(&rules->windows, &state->window, &hold->window, now);
-}
-
-static uint64_t rules_refund(struct rules *rules, struct state *state, uint64_t n, weir_ns now)
-{
-    return is_bucket(rules) ? model_refund(&rules->line, &state->bucket, n, now)
-                            : window_refund(&rules->windows, &state->window, n, now);
-}
-
-static uint64_t rules_take(struct rules *rules, struct state *state, uint64_t max, weir_ns now)
-{
-    return is_bucket(rules) ? model_take(&rules->line, &state->bucket, max, now)
-                            : window_take(&rules->windows, &state->window, max, now);
-}
-
-static uint64_t rules_charge(struct rules *rules, struct state *state, uint64_t n, weir_ns now)
-{
-    return is_bucket(rules) ? model_charge(&rules->line, &state->bucket, n, now)
-                            : window_charge(&rules->windows, &state->window, n, now);
-}
-
-static void rules_set_balance(struct rules *rules, struct state *state, uint64_t tokens,
-                              weir_ns now)
-{
-    if (is_bucket(rules))
-        model_set_balance(&rules->line, &state->bucket, tokens, now);
-    else
-        window_set_balance(&rules->windows, &state->window, tokens, now);
-}
-
-static uint64_t hold_n(const struct rules *rules, const struct hold *hold)
-{
-    return is_bucket(rules) ? hold->bucket.n : hold->window.n;
-}
-
-static weir_ns hold_instant(const struct rules *rules, const struct hold *hold)
-{
-    return is_bucket(rules) ? hold->bucket.instant : hold->window.instant;
-}
-
-/* 0, or what weir_set_limit returns for such a policy. */
-static int rules_error(const struct weir_policy *policy)
-{
-    struct model_form form;
-
-    if (policy->kind == WEIR_TOKEN_BUCKET)
-        return model_form_init(&form, policy);
-    return window_is_kept(policy) ? 0 : -ERANGE;
-}
-
-/* What the first call does. */
-static void rules_anchor(struct rules *rules, weir_ns now)
-{
-    if (rules->anchored)
-        return;
-    rules->anchored = true;
-    if (is_bucket(rules))
-        model_line_init(&rules->line, &rules->line.form, (model_int)now - (model_int)STALE_MAX);
-    else
-        rules->windows.origin = (model_int)now - (model_int)STALE_MAX - 2 * rules->windows.period;
-}
-
-static void rules_form(struct rules *rules, const struct weir_policy *policy)
-{
-    struct model_form form;
-
-    rules->policy = *policy;
-    if (policy->kind == WEIR_TOKEN_BUCKET) {
-        assert_int_equal(model_form_init(&form, policy), 0);
-        model_line_init(&rules->line, &form, 0);
-    }
-    rules->anchored = is_timeless(rules);
-}
-
-static void rules_of_engine(struct rules *rules, const struct weir_policy *policy)
-{
-    rules_form(rules, policy);
-    window_limit_of_engine(&rules->windows, policy, 0, STALE_MAX);
-}
-
-static void rules_of_meter(struct rules *rules, const struct weir_meter *m)
-{
-    *rules = (struct rules){.policy = m->policy, .anchored = true};
-    if (is_bucket(rules))
-        model_line_of_meter(&rules->line, m);
-    else
-        window_limit_of_meter(&rules->windows, m);
-}
-
-/* Whether keys mean something under both. */
-static bool rules_follow(const struct rules *from, const struct weir_policy *policy)
-{
-    if (from->policy.kind != policy->kind)
-        return false;
-    return is_permits(from) || (!is_unlimited(from) && policy->limit != WEIR_UNLIMITED);
-}
-
-/* An engine's rules after a change at `now`. */
-static void rules_after(struct rules *to, const struct weir_policy *policy,
-                        const struct rules *from, weir_ns now)
-{
-    window_limit_after(&to->windows, policy, &from->windows, now);
-    rules_form(to, policy);
-    if (!rules_follow(from, policy) || !from->anchored || to->anchored)
-        return;
-    rules_anchor(to, now);
-}
-
-static void state_change(const struct rules *from, struct state *state, const struct rules *to,
-                         weir_ns now)
-{
-    if (!rules_follow(from, &to->policy))
-        *state = (struct state){0};
-    else if (is_bucket(from))
-        model_change(&from->line, &state->bucket, &to->line, now);
-    else
-        window_change(&from->windows, &state->window, &to->windows, now);
-}
-
-/* Of a bucket that became faster a reservation may be paid before its instant: what has been
-   reserved after it is then not known. */
-static bool is_paid_early(const struct rules *rules, const struct hold *hold, weir_ns now)
-{
-    return is_bucket(rules) && hold_instant(rules, hold) >= now &&
-           hold->bucket.slot < model_v(&rules->line, now);
-}
-
-static void hold_change(const struct rules *from, struct hold *hold, const struct rules *to,
-                        weir_ns now)
-{
-    if (!rules_follow(from, &to->policy) || hold_instant(from, hold) < now)
-        *hold = (struct hold){0};
-    else if (is_bucket(from))
-        model_change_reservation(&from->line, &hold->bucket, &to->line, now);
-    else
-        window_change_reservation(&from->windows, &hold->window, &to->windows, now);
-}
 
 /* ---- worlds ------------------------------------------------------------------------------- */
 
@@ -316,7 +109,7 @@ static bool is_cell(const struct world *world)
 
 static bool is_on_wall(const struct world *world)
 {
-    return !is_bucket(&world->rules) && window_on_wall(&world->rules.windows);
+    return !rules_is_bucket(&world->rules) && window_on_wall(&world->rules.windows);
 }
 
 static const char *policy_text(const struct weir_policy *policy)
@@ -331,9 +124,9 @@ static const char *state_text(const struct world *world, const struct state *sta
 {
     static char text[200];
 
-    if (is_bucket(&world->rules) ? !state->bucket.used : !state->window.used)
+    if (rules_is_bucket(&world->rules) ? !state->bucket.used : !state->window.used)
         return "never used";
-    if (is_bucket(&world->rules))
+    if (rules_is_bucket(&world->rules))
         (void)snprintf(text, sizeof text, "zero at %lld of token %lld",
                        (long long)state->bucket.zero, (long long)world->rules.line.form.token);
     else
@@ -580,9 +373,9 @@ static weir_ns span_of(const struct weir_policy *policy)
 /* What a key can hold. */
 static uint64_t most_of(const struct rules *rules)
 {
-    if (is_unlimited(rules) || rules->policy.limit == WEIR_UNLIMITED)
+    if (rules_is_unlimited(rules) || rules->policy.limit == WEIR_UNLIMITED)
         return 1000;
-    return is_bucket(rules) ? rules->policy.burst : rules->policy.limit;
+    return rules_is_bucket(rules) ? rules->policy.burst : rules->policy.limit;
 }
 
 /* A count near what there is, and sometimes anything. */
@@ -608,17 +401,6 @@ static uint64_t any_count(const struct world *world, const struct one *one,
     }
 }
 
-/* Can a word hold what these units would owe? An engine's holds 2^58, of which half is time. */
-static bool line_holds(const struct model_line *line, model_int units, bool cell)
-{
-    const struct model_form *f = &line->form;
-    model_int owed = units + f->capacity;
-    model_int most = cell ? (model_int)1 << 60 : (model_int)1 << 56;
-
-    return owed < most && (f->units == 0 ||
-                           owed * f->grains / f->units < ((model_int)1 << 61) / (model_int)f->tick);
-}
-
 /* May a key owe n tokens more, or its newest window be two further on? The models know no end of a
    word. */
 static bool can_go_ahead(const struct world *world, const struct one *one, uint64_t n, weir_ns now)
@@ -626,13 +408,14 @@ static bool can_go_ahead(const struct world *world, const struct one *one, uint6
     const struct rules *rules = &world->rules;
     model_int lead;
 
-    if (is_unlimited(rules) || is_permits(rules))
+    if (rules_is_unlimited(rules) || rules_is_permits(rules))
         return true;
-    if (is_bucket(rules)) {
+    if (rules_is_bucket(rules)) {
         model_int owed = (model_int)n * rules->line.form.token -
                          model_balance(&rules->line, &one->state.bucket, now);
 
-        return n <= rules->line.form.burst + 3 && line_holds(&rules->line, owed, is_cell(world));
+        return n <= rules->line.form.burst + 3 &&
+               rules_line_holds(&rules->line, owed, is_cell(world));
     }
     lead = window_lead(&rules->windows, &one->state.window, now) +
            2 * (model_int)span_of(&rules->policy);
@@ -681,7 +464,7 @@ static void any_engine_call(struct world *world, struct one *one, struct test_ra
     uint64_t n = any_count(world, one, random, now);
     bool unlimited = world->rules.policy.limit == WEIR_UNLIMITED;
 
-    switch (random_below(random, is_permits(&world->rules) ? 8 : 5)) {
+    switch (random_below(random, rules_is_permits(&world->rules) ? 8 : 5)) {
     case 0:
         if (!unlimited || n < 1000000)
             both_take(world, one, n, now);
@@ -691,7 +474,7 @@ static void any_engine_call(struct world *world, struct one *one, struct test_ra
         break;
     case 2: /* into debt, but not to the end of the word */
         n %= most_of(&world->rules) + 3;
-        if (!is_bucket(&world->rules) || can_go_ahead(world, one, n, now))
+        if (!rules_is_bucket(&world->rules) || can_go_ahead(world, one, n, now))
             both_charge(world, one, n, now);
         break;
     case 3:
@@ -848,9 +631,9 @@ static bool state_fits(const struct world *world, const struct one *one, const s
     const struct rules *from = &world->rules;
     model_int lead_max = is_cell(world) ? AHEAD_MAX : LEAD_MAX;
 
-    if (!rules_follow(from, &to->policy) || is_permits(from))
+    if (!rules_follow(from, &to->policy) || rules_is_permits(from))
         return true;
-    if (!is_bucket(from))
+    if (!rules_is_bucket(from))
         return window_lead(&from->windows, &one->state.window, now) <= lead_max;
     for (size_t i = 0; i <= HELD; i++) {
         model_int v = model_v(&from->line, now), zero = one->state.bucket.zero;
@@ -860,8 +643,8 @@ static bool state_fits(const struct world *world, const struct one *one, const s
             zero = one->held[i].model.bucket.slot;
         if (i < HELD ? one->held[i].model.bucket.n == 0 : !one->state.bucket.used)
             continue;
-        if (zero > v &&
-            !line_holds(&to->line, (zero - v) * f->token / from->line.form.token, is_cell(world)))
+        if (zero > v && !rules_line_holds(&to->line, (zero - v) * f->token / from->line.form.token,
+                                          is_cell(world)))
             return false;
     }
     return true;
@@ -896,7 +679,7 @@ static void model_the_change(struct world *world, const struct rules *to, weir_n
 
         state_change(&world->rules, &one->state, to, now);
         for (size_t h = 0; h < HELD; h++) {
-            if (is_paid_early(&world->rules, &one->held[h].model, now))
+            if (hold_is_paid_early(&world->rules, &one->held[h].model, now))
                 both_drop(&one->held[h]);
             hold_change(&world->rules, &one->held[h].model, to, now);
         }
@@ -951,7 +734,8 @@ static weir_ns told_from(const struct world *world, weir_ns origin)
     const struct window_key *key = &world->ones[0].state.window;
     model_int start;
 
-    if (is_bucket(&world->rules) || !key->used || world->rules.policy.kind != WEIR_FIXED_WINDOW)
+    if (rules_is_bucket(&world->rules) || !key->used ||
+        world->rules.policy.kind != WEIR_FIXED_WINDOW)
         return origin;
     start = window_start(&world->rules.windows, key->position);
     return start < (model_int)origin ? (weir_ns)start : origin;
@@ -1068,7 +852,8 @@ static void reserve_from_behind(struct world *world, struct one *one, struct tes
 {
     uint64_t n = any_count(world, one, random, world->changed);
     weir_ns max_wait = random_below(random, 2) * WEIR_MINUTE;
-    bool unused = is_bucket(&world->rules) ? !one->state.bucket.used : !one->state.window.used;
+    bool unused =
+        rules_is_bucket(&world->rules) ? !one->state.bucket.used : !one->state.window.used;
     struct weir_result want =
         rules_ask(&world->rules, &one->state, n, world->changed, WEIR_FOREVER);
     struct weir_result got =
@@ -1278,7 +1063,7 @@ static void open_engine_of(struct world *world, struct test_random *random)
     world->jumps = 12;
     world->wall =
         (model_int)(UNIX_2024 + 2 * YEAR + random_below(random, YEAR)) - (model_int)world->first;
-    rules_of_engine(&world->rules, &policy);
+    rules_of_engine(&world->rules, &policy, STALE_MAX);
     world->rules.windows.wall = world->wall;
     world->before = policy;
     for (size_t i = 0; i < world->count; i++)
@@ -1360,7 +1145,7 @@ static void one_world(enum algorithm home, bool cell, uint64_t seed)
 /* Another key takes a place among those that are watched. */
 static void replace(struct world *world, struct one *one, uint64_t name)
 {
-    if (is_permits(&world->rules) && one->state.window.count > 0)
+    if (rules_is_permits(&world->rules) && one->state.window.count > 0)
         both_refund(world, one, UINT64_MAX, world->at);
     *one = (struct one){.key = weir_key_u64(world->engine, name)};
 }
