@@ -87,6 +87,8 @@ void both_reserve(struct world *world, unsigned limit, unsigned key, uint64_t n,
         want = answer_unplaced(world, limit, n, now, max_wait, true, hold);
     else
         want = rules_step(&l->rules, state_of(world, limit, key), n, now, max_wait, true, hold);
+    if (want.verdict == WEIR_ALLOWED && !overflow)
+        note_granted(world, limit, key, n, now);
     share_clock(world, limit);
     count_verdict(l, want.verdict, overflow);
     compare(got, want);
@@ -117,6 +119,7 @@ static bool leads_here(const struct world *world, const struct held *held)
 void both_cancel(struct world *world, struct held *held, weir_ns now)
 {
     trace(world, "cancel", held->limit, held->key, held->reservation.n, now);
+    note_given_back(world, held->limit, held->key);
     struct limit *l = &world->limits[held->limit];
     uint64_t want, got, n = held->reservation.n;
 
@@ -161,6 +164,7 @@ void both_take(struct world *world, unsigned limit, unsigned key, uint64_t max, 
     begin(world, limit, now);
     if (!overflow) {
         want = rules_take(&l->rules, state_of(world, limit, key), max, now);
+        note_granted(world, limit, key, want, now);
     } else if (world->options.when_full == WEIR_FULL_SHARE) {
         want = rules_take(&l->rules, &l->overflow, max, now);
     } else {
@@ -205,6 +209,7 @@ void both_charge(struct world *world, unsigned limit, unsigned key, uint64_t n, 
 void both_refund(struct world *world, unsigned limit, unsigned key, uint64_t n, weir_ns now)
 {
     trace(world, "refund", limit, key, n, now);
+    note_given_back(world, limit, key);
     struct limit *l = &world->limits[limit];
     bool unplaced = !has_place(world, limit, key) && may_be_full(world) &&
                     world->options.when_full == WEIR_FULL_SHARE;
@@ -229,6 +234,7 @@ void both_refund(struct world *world, unsigned limit, unsigned key, uint64_t n, 
 void both_set_balance(struct world *world, unsigned limit, unsigned key, uint64_t n, weir_ns now)
 {
     trace(world, "set_balance", limit, key, n, now);
+    note_given_back(world, limit, key);
     struct limit *l = &world->limits[limit];
     bool full = may_be_full(world), overflow;
     uint64_t overflows = overflow_of(world, limit);
@@ -255,6 +261,7 @@ void both_set_balance(struct world *world, unsigned limit, unsigned key, uint64_
 void both_forget(struct world *world, unsigned limit, unsigned key)
 {
     trace(world, "forget", limit, key, 0, world->at);
+    note_given_back(world, limit, key);
     *state_of(world, limit, key) = (struct state){0};
     check(weir_forget(world->w, (int)limit, world->names[key]) == 0);
 }
@@ -298,6 +305,7 @@ void both_acquire(struct world *world, unsigned limit, unsigned key, uint64_t n,
 void both_release(struct world *world, struct held_permit *permit)
 {
     trace(world, "release", permit->limit, permit->key, permit->permit.n, 0);
+    note_given_back(world, permit->limit, permit->key);
     struct limit *l = &world->limits[permit->limit];
     bool own = l->open && l->kin == permit->kin;
     uint64_t n = permit->permit.n;

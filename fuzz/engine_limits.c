@@ -117,8 +117,10 @@ static void model_the_change(struct world *world, unsigned limit, const struct r
 {
     struct limit *l = &world->limits[limit];
 
-    for (size_t i = 0; i < l->key_count; i++)
+    for (size_t i = 0; i < l->key_count; i++) {
+        note_given_back(world, limit, l->keys[i]);
         state_change(&l->rules, &l->known[l->keys[i]].state, to, now);
+    }
     state_change(&l->rules, &l->overflow, to, now);
     for (size_t i = 0; i < WORLD_HELD; i++)
         if (world->held[i].limit == limit)

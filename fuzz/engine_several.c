@@ -2,6 +2,9 @@
 /* Calls on several keys, by an engine and by its models; see engine_world.h. */
 #include "engine_inside.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 /* ---- several keys ------------------------------------------------------------------------- */
 
 static bool all_are_placed(const struct world *world, const struct request *requests, size_t count)
@@ -87,6 +90,8 @@ void both_batch(struct world *world, const struct request *requests, size_t coun
             struct rules *rules = begin(world, r->limit, now);
 
             want = rules_step(rules, state_of(world, r->limit, r->key), r->n, now, 0, true, NULL);
+            if (want.verdict == WEIR_ALLOWED)
+                note_granted(world, r->limit, r->key, r->n, now);
             share_clock(world, r->limit);
             count_verdict(&world->limits[r->limit], want.verdict, false);
         }
@@ -232,6 +237,29 @@ void both_all(struct world *world, const struct request *requests, size_t count,
     after(world);
 }
 
+/* What a grant of n at a `now` from before the last one leaves, at most: as if at that one. */
+static void check_from_behind(struct world *world, unsigned limit, unsigned key, uint64_t n,
+                              weir_ns now)
+{
+    struct limit *l = &world->limits[limit];
+    struct state state = *state_of(world, limit, key);
+    struct rules rules = l->rules;
+    weir_ns granted = l->known[key].granted;
+    uint64_t left, most;
+
+    if (!rules_is_bucket(&rules) || rules_is_unlimited(&rules) || now > granted ||
+        !has_place(world, limit, key))
+        return;
+    (void)rules_step(&rules, &state, n, granted, 0, true, NULL);
+    most = rules_ask(&rules, &state, 0, world->at, 0).remaining;
+    left = weir_peek(world->w, (int)limit, world->names[key], 0, world->at).remaining;
+    if (left > most) {
+        fprintf(stderr, "%llu left after a grant from behind, not %llu\n", (unsigned long long)left,
+                (unsigned long long)most);
+        abort();
+    }
+}
+
 void call_from_behind(struct world *world, unsigned limit, unsigned key, uint64_t n, weir_ns now,
                       weir_ns max_wait)
 {
@@ -254,6 +282,8 @@ void call_from_behind(struct world *world, unsigned limit, unsigned key, uint64_
         check((r.verdict == WEIR_NEVER) == (n > most_of(&l->rules)));
         check(r.remaining <= most_of(&l->rules));
     }
+    if (r.verdict == WEIR_ALLOWED && r.wait == 0 && n != 0)
+        check_from_behind(world, limit, key, n, now);
     start_anew(world, &one, 1);
     after(world);
 }

@@ -179,6 +179,19 @@ struct state *state_of(struct world *world, unsigned limit, unsigned key)
     return &l->known[key].state;
 }
 
+void note_granted(struct world *world, unsigned limit, unsigned key, uint64_t n, weir_ns now)
+{
+    struct known *known = &world->limits[limit].known[key];
+
+    if (n != 0 && known->used && now > known->granted)
+        known->granted = now;
+}
+
+void note_given_back(struct world *world, unsigned limit, unsigned key)
+{
+    world->limits[limit].known[key].granted = 0;
+}
+
 void forget_keys(struct limit *l)
 {
     for (size_t i = 0; i < l->key_count; i++)

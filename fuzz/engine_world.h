@@ -25,7 +25,8 @@
 
 struct known {
     struct state state;
-    bool used; /* asked about at all */
+    bool used;       /* asked about at all */
+    weir_ns granted; /* the newest `now` of a grant since when nothing was given back; else 0 */
 };
 
 struct limit {
@@ -91,6 +92,10 @@ weir_ns span_of(const struct weir_policy *policy);
 /* The state of a key that is asked about. */
 struct state *state_of(struct world *world, unsigned limit, unsigned key);
 
+/* What was granted to a key, and that some of it was, or may have been, given back. */
+void note_granted(struct world *world, unsigned limit, unsigned key, uint64_t n, weir_ns now);
+void note_given_back(struct world *world, unsigned limit, unsigned key);
+
 /* May a key owe n tokens more, or its newest window be two further on? */
 bool can_go_ahead(struct world *world, unsigned limit, unsigned key, uint64_t n, weir_ns now);
 
@@ -119,7 +124,8 @@ void both_all(struct world *world, const struct request *requests, size_t count,
               weir_ns max_wait);
 void both_batch(struct world *world, const struct request *requests, size_t count, weir_ns now);
 
-/* A call at a `now` that the models know nothing of: its answer is in range. */
+/* A call at a `now` that the models know nothing of: its answer is in range, and what is granted by
+   it to a bucket that was used since counts as of then. */
 void call_from_behind(struct world *world, unsigned limit, unsigned key, uint64_t n, weir_ns now,
                       weir_ns max_wait);
 
