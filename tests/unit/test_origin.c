@@ -49,6 +49,40 @@ static void first_now_less_stale_max_is_the_origin(void **state)
     }
 }
 
+/* The numbers of an origin that a limit gets at its first call, of an engine with this stale_max:
+   how far it lies before that, at least and at most. */
+static void assert_origin_of(struct weir_policy policy, weir_ns stale_max, weir_ns least,
+                             weir_ns most)
+{
+    const weir_ns now = 1000 * WEIR_DAY;
+    const struct weir_options options = {.max_keys = 4, .stale_max = stale_max};
+    struct weir *w = open_engine(&options);
+    int limit = add_limit(w, "a", policy);
+    tell(w, limit, weir_key_u64(w, 1), now);
+    const struct weir_meter *m = &settings_of(w, limit)->meter;
+    uint64_t grain = m->kind == WEIR_FIXED_WINDOW ? 1 : m->tick;
+    weir_ns back = now - (weir_ns)m->origin * grain;
+    assert_true(back >= least && back <= most);
+    weir_close(w);
+}
+
+/* S5: no window that has not ended lies before it, for a clock that is stale_max behind either; and
+   no more than half of what a payload reaches lies behind `now`. */
+static void s5_an_origin_of_windows_lies_two_periods_further_back(void **state)
+{
+    (void)state;
+    const weir_ns stale_max = 60 * WEIR_SECOND;
+    assert_origin_of(weir_fixed_window(10, WEIR_SECOND), stale_max, 62 * WEIR_SECOND,
+                     62 * WEIR_SECOND);
+    assert_origin_of(weir_sliding_window(10, WEIR_SECOND), stale_max, 62 * WEIR_SECOND,
+                     63 * WEIR_SECOND);
+    assert_origin_of(weir_fixed_window(10, WEIR_SECOND), 90 * WEIR_DAY,
+                     90 * WEIR_DAY + 2 * WEIR_SECOND, 90 * WEIR_DAY + 2 * WEIR_SECOND);
+    /* 20 bits a count leave 18 of numbers: a quarter of 2^18 - 1 minutes, 45 days */
+    assert_origin_of(weir_sliding_window(1048575, 60 * WEIR_SECOND), 90 * WEIR_DAY,
+                     65535 * 60 * WEIR_SECOND, 65536 * 60 * WEIR_SECOND);
+}
+
 /* 999999937/s: half of a payload's span is 208 days. */
 static void a_jump_ahead_gives_a_new_origin_and_the_burst(void **state)
 {
@@ -368,6 +402,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_now_less_stale_max_is_the_origin),
+        cmocka_unit_test(s5_an_origin_of_windows_lies_two_periods_further_back),
         cmocka_unit_test(a_jump_ahead_gives_a_new_origin_and_the_burst),
         cmocka_unit_test(s5_debt_survives_a_new_origin),
         cmocka_unit_test(k20_a_clock_that_jumps_ahead_and_back),

@@ -255,6 +255,41 @@ static void p1_the_way_back_has_an_end(void **state)
     assert_false(weir_settings_translate(&chain[LINKS + 1], word, &payload));
 }
 
+/* S6: a grant that is undone leaves the word as if it had never been, but for what others took or
+   gave back since; in tokens, at the line's begin and ten seconds after it. */
+static void s6_an_undone_grant_leaves_what_others_did(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t before, after, now, then;
+    } cases[] = {
+        {3, 7, 7, 3}, /* nobody did anything */
+        {3, 7, 9, 5}, /* two were taken */
+        {3, 7, 5, 1}, /* two were given back */
+        {1, 5, 2, 0}, /* more were than it had owed before */
+        {0, 4, 6, 2}, {0, 4, 3, 0},
+    };
+    for (unsigned late = 0; late <= 10; late += 10) {
+        struct weir_settings s = settings_of(1, NOW / WEIR_SECOND - late, NULL);
+        uint64_t line = late * WEIR_SECOND; /* a unit is a nanosecond */
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            uint64_t token = s.meter.token;
+            struct weir_reader reader = {&s, 0, false, false};
+            struct weir_step step;
+            struct weir_operation undo = {.verb = WEIR_UNDO, .n = 4, .origin = s.meter.origin};
+            undo.before = cases[i].before * token + line;
+            undo.slot = cases[i].after * token + line;
+            struct weir_atomic_u64 slot = {s.meter.mark | (cases[i].now * token + line)};
+            assert_int_equal(apply(&slot, &s, &reader, undo, &step), WEIR_SLOT_DONE);
+            uint64_t payload = weir_load_relaxed(&slot) - s.meter.mark;
+            if (cases[i].then == 0)
+                assert_true(payload <= line); /* as never used */
+            else
+                assert_int_equal(payload, cases[i].then * token + line);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +302,7 @@ int main(void)
         cmocka_unit_test(k29_any_word_in_a_cell),
         cmocka_unit_test(s2_the_last_unit_of_a_word_is_used),
         cmocka_unit_test(p1_the_way_back_has_an_end),
+        cmocka_unit_test(s6_an_undone_grant_leaves_what_others_did),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,6 +64,66 @@ static void k27_trim_changes_no_answer(void **state)
     weir_close(w);
 }
 
+static weir_ns same_time(void *context, weir_ns now)
+{
+    (void)context;
+    return now;
+}
+
+/* One limit, whose keys were used alike at one instant: they are kept until a nanosecond before
+   they are as if unused, by what their result says, and none is kept from then on. */
+static void assert_dropped_at_reset(struct weir_policy policy, uint64_t n)
+{
+    enum { FEW = 300 };
+    const struct weir_options options = {.max_keys = 2 * (size_t)FEW, .wall_clock = same_time};
+    struct weir *w = open_engine(&options);
+    int limit = add_limit(w, "a", policy);
+    weir_ns now = NOW + WEIR_MILLISECOND;
+    weir_ns reset = 0;
+    for (uint64_t i = 0; i < FEW; i++) {
+        struct weir_result r = weir_decide(w, limit, weir_key_u64(w, i), n, now);
+        assert_int_equal(r.verdict, WEIR_ALLOWED);
+        reset = r.reset;
+    }
+    assert_true(reset > 1 && reset != WEIR_FOREVER);
+    assert_int_equal(weir_trim(w, now + reset - 1), 0);
+    assert_int_equal(stats_of(w).keys, FEW);
+    assert_int_equal(weir_trim(w, now + reset), 0);
+    assert_int_equal(stats_of(w).keys, 0);
+    weir_close(w);
+}
+
+/* K27: of every kind, what is over is left behind, and not before. */
+static void k27_every_kind_is_dropped_at_its_reset(void **state)
+{
+    (void)state;
+    assert_dropped_at_reset(weir_token_bucket(10, WEIR_SECOND, 5), 3);
+    assert_dropped_at_reset(weir_token_bucket(17, WEIR_SECOND, 5), 3);
+    assert_dropped_at_reset(weir_refill_bucket(10, WEIR_SECOND, WEIR_SECOND / 4), 3);
+    assert_dropped_at_reset(weir_fixed_window(5, 10 * WEIR_SECOND), 3);
+    assert_dropped_at_reset(weir_aligned_window(5, 10 * WEIR_SECOND, 3), 3);
+    assert_dropped_at_reset(weir_calendar_window(5, WEIR_CALENDAR_DAY, "UTC"), 3);
+    assert_dropped_at_reset(weir_sliding_window(5, 10 * WEIR_SECOND), 3);
+}
+
+/* K27: permits are in use, however late it is, and are nothing once they came back. */
+static void k27_permits_are_dropped_once_they_are_back(void **state)
+{
+    (void)state;
+    enum { FEW = 300 };
+    struct weir *w = open_for_keys(2 * (size_t)FEW, WEIR_FULL_SHARE);
+    int limit = add_limit(w, "a", weir_concurrency(5));
+    for (uint64_t i = 0; i < FEW; i++)
+        assert_int_equal(weir_decide(w, limit, weir_key_u64(w, i), 2, NOW).verdict, WEIR_ALLOWED);
+    assert_int_equal(weir_trim(w, NOW + 1000 * WEIR_DAY), 0);
+    assert_int_equal(stats_of(w).keys, FEW);
+    for (uint64_t i = 0; i < FEW; i++)
+        assert_int_equal(weir_refund(w, limit, weir_key_u64(w, i), 2, NOW), 2);
+    assert_int_equal(weir_trim(w, NOW), 0);
+    assert_int_equal(stats_of(w).keys, 0);
+    weir_close(w);
+}
+
 /* M1: a table that has shrunk takes no more memory than one that was never larger. */
 static void m1_memory_goes_back(void **state)
 {
@@ -175,6 +235,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(k27_trim_changes_no_answer),
+        cmocka_unit_test(k27_every_kind_is_dropped_at_its_reset),
+        cmocka_unit_test(k27_permits_are_dropped_once_they_are_back),
         cmocka_unit_test(m1_memory_goes_back),
         cmocka_unit_test(a_future_instant_forgets_until_then),
         cmocka_unit_test(k28_trim_without_memory),
