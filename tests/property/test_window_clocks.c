@@ -372,6 +372,26 @@ static void k22_reservations_over_a_change_of_clocks(void **state)
     on_both(weir_calendar_window(5, WEIR_CALENDAR_DAY, "America/New_York"), reserved_over_a_change);
 }
 
+/* There was no 30 December 2011 in Apia: the day after the 29th is the 31st, to a reservation too,
+   which stays in it. */
+static void reserved_over_a_skipped_day(struct subject *s)
+{
+    const weir_ns begin = 1325152800 * WEIR_SECOND, next = 1325239200 * WEIR_SECOND;
+
+    assert_int_equal(subject_decide(s, 5, begin).verdict, WEIR_ALLOWED);
+    assert_result(subject_reserve(s, 5, begin + WEIR_HOUR, WEIR_DAY, NULL), WEIR_ALLOWED,
+                  23 * WEIR_HOUR, 0, 47 * WEIR_HOUR);
+    assert_result(subject_decide(s, 1, next), WEIR_DENIED, WEIR_DAY, 0, WEIR_DAY);
+    assert_result(subject_decide(s, 1, next + WEIR_DAY), WEIR_ALLOWED, 0, 4, WEIR_DAY);
+}
+
+static void k22_reservations_over_a_skipped_day(void **state)
+{
+    (void)state;
+    on_both(weir_calendar_window(5, WEIR_CALENDAR_DAY, "Pacific/Apia"),
+            reserved_over_a_skipped_day);
+}
+
 /* Asked every 15 minutes for two years, one of each window is granted: at its very first moment.
    What is told of its end is the same all the while, and is the next one's beginning. */
 static void tile(struct subject *s, uint64_t boundaries)
@@ -456,6 +476,7 @@ int main(void)
         cmocka_unit_test(k22_five_a_day_in_kuala_lumpur),
         cmocka_unit_test(k22_days_of_23_and_25_hours),
         cmocka_unit_test(k22_reservations_over_a_change_of_clocks),
+        cmocka_unit_test(k22_reservations_over_a_skipped_day),
         cmocka_unit_test(k22_calendar_windows_reset_once),
         cmocka_unit_test(k22_months_and_leap_years),
     };

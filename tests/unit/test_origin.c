@@ -398,6 +398,30 @@ static void k11_cancel_after_a_new_origin(void **state)
     weir_close(w);
 }
 
+/* K20: where the clock goes back by more than a payload's span, a window that was used lies too far
+   ahead to be told: it is full in the window that begins then, at every touch, and over after it.
+ */
+static void k20_a_window_left_far_ahead_is_full_once(void **state)
+{
+    (void)state;
+    const weir_ns late = 1000 * WEIR_DAY, early = late - 500 * WEIR_DAY; /* the span is 417 days */
+    struct weir *w = open_for_keys(4, WEIR_FULL_SHARE);
+    int limit = add_limit(w, "a", weir_fixed_window(16777215, WEIR_SECOND));
+    weir_key key = weir_key_u64(w, 1);
+    assert_int_equal(weir_decide(w, limit, key, 1, late).verdict, WEIR_ALLOWED);
+    for (unsigned i = 0; i < 3; i++) {
+        struct weir_result r = weir_decide(w, limit, key, 1, early);
+        assert_int_equal(r.verdict, WEIR_DENIED);
+        assert_int_equal(r.remaining, 0);
+        assert_true(r.wait <= WEIR_SECOND && r.wait > WEIR_SECOND - ((weir_ns)1 << 22));
+        assert_int_equal(r.wait, r.reset);
+    }
+    struct weir_result r = weir_decide(w, limit, key, 1, early + WEIR_SECOND);
+    assert_int_equal(r.verdict, WEIR_ALLOWED);
+    assert_int_equal(r.remaining, 16777214);
+    weir_close(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +430,7 @@ int main(void)
         cmocka_unit_test(a_jump_ahead_gives_a_new_origin_and_the_burst),
         cmocka_unit_test(s5_debt_survives_a_new_origin),
         cmocka_unit_test(k20_a_clock_that_jumps_ahead_and_back),
+        cmocka_unit_test(k20_a_window_left_far_ahead_is_full_once),
         cmocka_unit_test(generations_run_out_and_the_sweep_frees_them),
         cmocka_unit_test(k09_a_peek_moves_no_origin),
         cmocka_unit_test(a_peek_after_a_leap_back_is_what_a_decision_says),
