@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+# Mutation testing: tests/mutants. Sourced after build.sh, from the top of the tree.
+
+packages_mutants=(gcc libc6-dev pkg-config python3 liburcu-dev libck-dev libxxhash-dev libcmocka-dev
+    clang-14 libclang-rt-14-dev llvm-14)
+
+# run_mutants [all | ten [SEED] | why NAME | NAME...]: the last line is "N passed, N failed".
+run_mutants() {
+    python3 tests/mutants/run_mutants.py "$@"
+}
