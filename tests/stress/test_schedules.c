@@ -7,15 +7,14 @@
 #include "schedule.h"
 
 #include "place.h"
-#include "rcu.h"
 
-/* As weir_trim, but for its waiting: no fiber can wait for the sections of the others. */
+/* As weir_trim, but for its waiting: one that is stopped by hand would be waited for for ever. */
 static int trim_in_place(struct weir *w, weir_ns now)
 {
     for (uint64_t shard = 0; shard < w->table.shards; shard++) {
-        weir_read_begin();
+        schedule_section_begin();
         weir_place_trim(w, shard, now);
-        weir_read_end();
+        schedule_section_end();
     }
     return 0;
 }
