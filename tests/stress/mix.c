@@ -309,7 +309,8 @@ static void check_run(struct run *r, struct sums *sums)
         history_move(&all, &r->actors[i].history);
     }
     assert_true(all.count > 0);
-    sums->grants += all.count;
+    uint64_t grants = all.count;
+    sums->grants += grants;
     assert_int_equal(history_check(&all, buckets), 0);
     history_free(&all);
     struct weir_stats stats = {0};
@@ -320,6 +321,8 @@ static void check_run(struct run *r, struct sums *sums)
     sums->decided += decided;
     sums->unplaced += stats.overflow;
     stress_count(&sums->counts, r->w);
+    if (r->m->note != NULL)
+        r->m->note(r->w, grants);
 }
 
 void mix_run(const struct mix *m, uint64_t seed)

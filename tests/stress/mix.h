@@ -34,6 +34,8 @@ struct mix {
     /* How the threads are run; NULL: stress_run. */
     void (*run)(unsigned threads, void (*body)(void *, unsigned), void *context);
     unsigned wanted; /* what must happen: enum stress_count */
+    /* Told of each round's engine before it is closed, and of the grants that were checked. */
+    void (*note)(const struct weir *w, uint64_t grants);
 };
 
 /* What happens depends on the seed, as far as `run` leaves nothing to chance. Fails the test where

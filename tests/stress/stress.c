@@ -73,6 +73,11 @@ void stress_clock_advance(struct stress_clock *c, weir_ns step)
 #define RUNS_AT_LEAST 20000
 #define RUNS_AT_MOST  60000
 
+/* One stop in so many is as long as stress_stop_for has asked for. */
+#define LONG_ONE_IN 128
+
+static long longest_stop; /* in ns; set while no thread is stopped */
+
 struct troupe {
     void (*body)(void *context, unsigned index);
     void *context;
@@ -98,7 +103,9 @@ static void stop_a_while(int signal)
 {
     int saved = errno;
     (void)signal;
-    const struct timespec pause = {0, random_below(&stops.random, 4) == 0 ? 200000 : 1};
+    struct timespec pause = {0, random_below(&stops.random, 4) == 0 ? 200000 : 1};
+    if (longest_stop != 0 && random_below(&stops.random, LONG_ONE_IN) == 0)
+        pause.tv_nsec = longest_stop;
     pselect(0, NULL, NULL, NULL, &pause, NULL);
     stop_later();
     errno = saved;
@@ -114,6 +121,11 @@ static void play(void *context, unsigned index)
     stop_later();
     t->body(t->context, index);
     timer_delete(stops.timer);
+}
+
+void stress_stop_for(weir_ns longest)
+{
+    longest_stop = (long)longest;
 }
 
 void stress_run(unsigned threads, void (*body)(void *, unsigned), void *context)

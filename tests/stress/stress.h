@@ -54,6 +54,9 @@ void stress_clock_advance(struct stress_clock *c, weir_ns step);
  */
 void stress_run(unsigned threads, void (*body)(void *, unsigned), void *context);
 
+/* From the next run on a few stops are so long, less than a second; 0: none is. */
+void stress_stop_for(weir_ns longest);
+
 /* ---- the table, when no call is under way ---- */
 
 /* Whether every key has one live slot at most, over all arrays, and what is counted is there:
