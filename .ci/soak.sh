@@ -86,6 +86,7 @@ measure_fault() (
         tenths=$(found_after "$program" "$seed" "$seconds")
         if [[ -n $tenths ]]; then
             ((found += 1))
+            tenths=$((10#$tenths))
             each+=("$((tenths / 10)).$((tenths % 10))")
             mix=$(sed -n 's/^# \([a-z0-9_]*\): round .* failed.*/\1/p' .build/fault.log | head -n 1)
         else
@@ -105,8 +106,9 @@ forget_fault() {
     done < <(find engine -type f -print0)
 }
 
+# soak_faults SECONDS PATTERN
 soak_faults() {
-    local seconds=$1 program name mean found each mix hardest=0 passed=0 failed=0 suggested line
+    local seconds=$1 pattern=$2 program name mean found each mix hardest=0 passed=0 failed=0 suggested line
     copy_for_faults
     printf '%-40s %-12s %12s  %-18s %s\n' fault program 'found, s' each 'by, in the end' |
         tee "$faults_table"
@@ -124,7 +126,7 @@ soak_faults() {
             tee -a "$faults_table"
         ((mean <= hardest)) || hardest=$mean
         if [[ $found == 3 ]]; then ((passed += 1)); else ((failed += 1)); fi
-    done < <(python3 tests/stress/soak_faults.py list)
+    done < <(python3 tests/stress/soak_faults.py list | grep -e "$pattern")
     forget_fault
     suggested=$((hardest < 3600 ? hardest : 3600))
     printf 'the hardest takes %d.%d s; ten times that is %d s, at most an hour: %d s\n' \
@@ -133,13 +135,13 @@ soak_faults() {
     ((failed == 0))
 }
 
-# run_soak [SECONDS [gcc|tsan|asan]], run_soak faults [SECONDS_EACH]
+# run_soak [SECONDS [gcc|tsan|asan]], run_soak faults [SECONDS_EACH [PATTERN]]
 run_soak() {
     local what=${1-$soak_seconds}
     if [[ $what == faults ]]; then
-        [[ ${2-60} =~ ^[1-9][0-9]*$ ]] && (($# <= 2)) ||
+        [[ ${2-60} =~ ^[1-9][0-9]*$ ]] && (($# <= 3)) ||
             wrong_usage "soak faults: for how many seconds each?"
-        soak_faults "${2-60}"
+        soak_faults "${2-60}" "${3-.}"
         return
     fi
     [[ $what =~ ^[1-9][0-9]*$ ]] && (($# <= 2)) || wrong_usage "soak: for how many seconds?"

@@ -6,9 +6,19 @@
 #include <errno.h>
 
 static struct soak_barrier started;
+static int filler;
+static _Atomic uint64_t fillers;
 
-/* The first threads change the limit, the others take and give back, some under settings that come
-   and go in the table too: keys of another limit make it grow. */
+/* A key of another limit, which makes the table grow, and is left behind by the next move. */
+static void fill(struct run *r)
+{
+    weir_key key = weir_key_u64(r->w, ((uint64_t)1 << 32) + fillers++);
+    (void)SOAK_TIMED(SOAK_ALLOW, weir_allow(r->w, filler, key, 1, T0));
+    expect(&r->wrong, SOAK_TIMED(SOAK_FORGET, weir_forget(r->w, filler, key)) == 0);
+}
+
+/* The first threads change the limit, which sweeps the table now and then, the others take and give
+   back, while the keys move. */
 static void change_or_take(void *context, unsigned index)
 {
     struct run *r = context;
@@ -30,6 +40,7 @@ static void change_or_take(void *context, unsigned index)
         weir_add_relaxed(&r->over, 1);
     while (index >= r->setters && !is_over(r)) {
         take_and_give(r, random_u64(&random));
+        fill(r);
         soak_dither(&random);
     }
 }
@@ -43,6 +54,7 @@ void soak_changes(uint64_t seed)
     start_run(&r, (unsigned)random_below(&random, KINDS), threads > 2 && seed % 2 == 0 ? 2U : 1U,
               seed);
     r.changes = (unsigned)random_scaled(150);
+    filler = add_limit(r.w, "b", weir_token_bucket(1, SEC, 1));
     started = (struct soak_barrier){.threads = threads};
     soak_run(seed, threads, SOAK_STOPPED_MOSTLY, change_or_take, &r);
     assert_int_equal(weir_get_limit(r.w, r.limit, &last), 0);

@@ -61,7 +61,14 @@ FAULTS = {
          'while (s != NULL && generation == 0)')]),
     'what meets a move is not given back': ('soak_points', 'call.c', [
         ('        case WEIR_SLOT_FROZEN:\n            return false;',
-         '        case WEIR_SLOT_FROZEN:\n            return op->verb == WEIR_REFUND;')]),
+         '        case WEIR_SLOT_FROZEN:\n'
+         '            c->step.count = op->n;\n'
+         '            return op->verb == WEIR_REFUND;')]),
+    'a sweep leaves out what is moved': ('soak_points', 'sweep.c', [
+        ('    } while (sweep->frozen);', '    } while (false);')]),
+    'a quick decision stores': ('soak', 'quick.c', [
+        ('bool granted = weir_cas_acq_rel(word, &seen, m->mark | *payload); /* slot.h, O1, S4 */',
+         'bool granted = (weir_store_release(word, m->mark | *payload), seen != 0);')]),
     'a roll-back is wrong by one': ('soak_points', 'all.c', [
         ('.verb = WEIR_UNDO, .n = e->n,', '.verb = WEIR_UNDO, .n = e->n - (e->n > 1),')]),
     'who leaves the line wakes nobody': ('soak_points', 'waiters.c', [

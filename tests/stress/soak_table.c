@@ -247,44 +247,81 @@ void soak_full(uint64_t seed)
 
 /* ---- the last places ---- */
 
-#define PLACES 6
+#define PLACES 6 /* at most */
+#define EXTRA  3
 #define TABLES 200
 
-/* Tables with as many places as there are keys, filled up by all threads at once. */
+/*
+ * Tables that are filled up by all threads at once; odd ones have as many places as there are keys,
+ * even ones fewer. Nothing is idle and nothing grows, so that who is refused is refused for good,
+ * whoever asks.
+ */
 struct last {
     struct weir *w[TABLES];
     int limit;
-    unsigned tables;
+    unsigned tables, places;
     uint64_t seed;
     struct soak_barrier barrier;
-    struct weir_atomic_u64 admitted[TABLES][PLACES];
+    struct weir_atomic_u64 admitted[TABLES][PLACES + EXTRA];
 };
+
+static unsigned keys_for(const struct last *l, unsigned table)
+{
+    return l->places + (table % 2 != 0 ? 0 : EXTRA);
+}
+
+static enum weir_when_full when_full_of(unsigned table)
+{
+    return (enum weir_when_full)(table / 2 % 3);
+}
 
 static void fill_up(void *context, unsigned index)
 {
     struct last *l = context;
     struct test_random random = {l->seed + index};
     for (unsigned t = 0; t < l->tables; t++) {
+        unsigned keys = keys_for(l, t);
+        unsigned first = (unsigned)random_below(&random, 2) * (unsigned)random_below(&random, keys);
         soak_barrier_wait(&l->barrier);
-        for (unsigned k = 0; k < PLACES; k++) {
+        for (unsigned i = 0; i < keys; i++) {
+            unsigned k = (first + i) % keys;
             weir_key key = weir_key_u64(l->w[t], k);
-            while (SOAK_TIMED(SOAK_DECIDE, weir_decide(l->w[t], l->limit, key, 1, WEIR_HOUR))
-                       .verdict == WEIR_ALLOWED)
-                weir_add_relaxed(&l->admitted[t][k], 1);
-            soak_dither(&random);
+            for (unsigned n = 0; n <= BURST; n++)
+                if (SOAK_TIMED(SOAK_DECIDE, weir_decide(l->w[t], l->limit, key, 1, WEIR_HOUR))
+                        .verdict == WEIR_ALLOWED)
+                    weir_add_relaxed(&l->admitted[t][k], 1);
+            if (i % 2 == 0)
+                soak_dither(&random);
         }
     }
 }
 
-/* Nobody is refused a place that is there, and each key has its burst. */
+/* Nobody is refused a place that is there; a key that has one has its burst and no more, also when
+   threads met at it just when the last place was taken. */
 static void check_last(const struct last *l, unsigned t)
 {
     struct weir_stats stats = {0};
+    uint64_t sum = 0;
+    uint64_t all = (uint64_t)l->barrier.threads * (BURST + 1);
     assert_int_equal(weir_stats(l->w[t], &stats), 0);
-    assert_int_equal(stats.overflow, 0);
-    assert_int_equal(stats.keys, PLACES);
-    for (unsigned k = 0; k < PLACES; k++)
-        assert_int_equal(weir_load_relaxed(&l->admitted[t][k]), BURST);
+    for (unsigned k = 0; k < keys_for(l, t); k++) {
+        uint64_t admitted = weir_load_relaxed(&l->admitted[t][k]);
+        if (when_full_of(t) == WEIR_FULL_ALLOW)
+            assert_true(admitted == BURST || admitted == all);
+        else if (when_full_of(t) == WEIR_FULL_DENY)
+            assert_true(admitted == BURST || admitted == 0);
+        else
+            assert_true(admitted <= BURST);
+        sum += admitted;
+    }
+    if (when_full_of(t) == WEIR_FULL_SHARE)
+        assert_int_equal(sum, BURST * (stats.keys + (stats.overflow != 0)));
+    else
+        assert_int_equal(sum - (when_full_of(t) == WEIR_FULL_ALLOW ? stats.overflow : 0),
+                         BURST * stats.keys);
+    if (t % 2 != 0)
+        assert_int_equal(stats.overflow, 0);
+    assert_in_range(stats.keys, l->places, l->places + (t % 2 != 0 ? 0 : l->barrier.threads));
     assert_true(stress_table_is_sound(l->w[t]));
     soak_note(l->w[t]);
 }
@@ -295,11 +332,12 @@ void soak_last(uint64_t seed)
     struct test_random random = {seed};
     memset(&l, 0, sizeof l);
     l.seed = seed;
-    l.tables = (unsigned)random_scaled(TABLES / 4);
+    l.tables = (unsigned)random_scaled(TABLES / 3);
     l.tables = l.tables < TABLES ? l.tables : TABLES;
+    l.places = 1 + (unsigned)random_below(&random, PLACES);
     l.barrier.threads = soak_threads(random_u64(&random), 8);
     for (unsigned t = 0; t < l.tables; t++) {
-        l.w[t] = stress_open(PLACES, (enum weir_when_full)(t % 3), seed + t);
+        l.w[t] = stress_open(l.places, when_full_of(t), seed + t);
         l.limit = add_limit(l.w[t], "a", weir_token_bucket(1, WEIR_HOUR, BURST));
     }
     soak_run(seed, l.barrier.threads, SOAK_STOPPED_MOSTLY, fill_up, &l);
