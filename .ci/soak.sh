@@ -59,9 +59,15 @@ soak_for() {
 faults_tree=.build/soak-faults
 faults_table=.build/soak-faults.txt
 
+# Makes the copy equal to the tree, and forgets the fault that was in it. What comes back has a new
+# time, so that it is built again.
 copy_for_faults() {
+    local file
+    while IFS= read -r -d '' file; do
+        cmp -s "$file" "$faults_tree/$file" ||
+            { mkdir -p "$faults_tree/${file%/*}" && cp "$file" "$faults_tree/$file"; }
+    done < <(find . -path ./.build -prune -o -path ./.git -prune -o -type f -print0)
     mkdir -p "$faults_tree/.build"
-    tar -c --exclude=./.build --exclude=./.git . | tar -x -C "$faults_tree"
 }
 
 # found_after PROGRAM SEED SECONDS: tenths of a second until it fails; of a soak that does not,
@@ -98,22 +104,13 @@ measure_fault() (
     printf '%d %d %s %s\n' $((sum / 3)) "$found" "$(IFS=/ && echo "${each[*]}")" "$mix"
 )
 
-# Forgets the fault in the copy: files come back with a new time, so that they are built again.
-forget_fault() {
-    local file
-    while IFS= read -r -d '' file; do
-        cmp -s "$file" "$faults_tree/$file" || cp "$file" "$faults_tree/$file"
-    done < <(find engine -type f -print0)
-}
-
 # soak_faults SECONDS PATTERN
 soak_faults() {
     local seconds=$1 pattern=$2 program name mean found each mix hardest=0 passed=0 failed=0 suggested line
-    copy_for_faults
     printf '%-40s %-12s %12s  %-18s %s\n' fault program 'found, s' each 'by, in the end' |
         tee "$faults_table"
     while read -r program name; do
-        forget_fault
+        copy_for_faults
         line=$(measure_fault "$program" "$name" "$seconds") || {
             printf '%s\n' "$line"
             say "$name: cannot be planted or built"
@@ -127,7 +124,7 @@ soak_faults() {
         ((mean <= hardest)) || hardest=$mean
         if [[ $found == 3 ]]; then ((passed += 1)); else ((failed += 1)); fi
     done < <(python3 tests/stress/soak_faults.py list | grep -e "$pattern")
-    forget_fault
+    copy_for_faults
     suggested=$((hardest < 3600 ? hardest : 3600))
     printf 'the hardest takes %d.%d s; ten times that is %d s, at most an hour: %d s\n' \
         $((hardest / 10)) $((hardest % 10)) "$hardest" "$suggested"

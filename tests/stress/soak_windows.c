@@ -20,7 +20,7 @@
 #define CALLERS  LINEAR_THREADS
 #define CALLS    3  /* of a thread in a window, at most */
 #define STRETCH  12 /* windows, after which the keys are forgotten */
-#define WINDOWS  6000
+#define WINDOWS  3000
 
 #include "kinds.h"
 
