@@ -24,7 +24,7 @@
 
 #ifdef WEIR_THREAD_SANITIZER
 /* Its runtime starts no threads after a fork unless it is told to. */
-const char *__tsan_default_options(void);
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
     return "die_after_fork=0";
