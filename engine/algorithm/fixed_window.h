@@ -52,7 +52,7 @@ static inline weir_ns weir_fixed_longest(const struct weir_policy *policy)
     weir_ns days = policy->calendar == WEIR_CALENDAR_DAY    ? 1
                    : policy->calendar == WEIR_CALENDAR_WEEK ? 7
                                                             : 31;
-    return policy->form == WEIR_FORM_CALENDAR ? days * WEIR_DAY + 2 * WEIR_HOUR : policy->period;
+    return days * WEIR_DAY + 2 * WEIR_HOUR;
 }
 
 /* 0, or -ERANGE: the limit, the period, or both together do not fit the payload. -EINVAL, -ENOENT,
