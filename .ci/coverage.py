@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Reports which branches of the engine the tests have taken.
 
-usage: coverage.py BUILD PROFILE EXCEPTIONS STATUS SUITE...
+usage: coverage.py BUILD PROFILE EXCEPTIONS STATUS DETAILS SUITE...
 
 The engine's functions are inline in headers for the most part, so that each of its sources and many
 tests have their own copies: a branch side counts as taken when any copy in any program took it. The
@@ -15,9 +15,10 @@ with the condition as it stands in the source, and * in the function's name for 
 that excuses nothing any more is an error too. A folder's functions that nobody calls count as
 branches that are not taken.
 
-Prints one row per file, then what is not covered, and how many files passed and failed; the list of
-exceptions counts as one of them, and so do the tests, which passed if STATUS is 0. Exit status: 0
-when nothing is wrong.
+Prints one row per file, then what is not covered there, and how many files passed and failed; the list of
+exceptions counts as one of them, and so do the tests, which passed if STATUS is 0. All that is not
+covered anywhere in the engine, MC/DC too, is written to the file DETAILS. Exit status: 0 when
+nothing is wrong.
 """
 
 import fnmatch
@@ -212,6 +213,18 @@ def missing_in(path, source, exceptions):
     return [f"{path}:{line}: {text}" for line, text in sorted(missing)], excused
 
 
+def write_details(path, report):
+    with open(path, "w", encoding="utf-8") as file:
+        for name, source in sorted(report.sources.items()):
+            for line in missing_in(name, source, None)[0]:
+                print(line, file=file)
+            for (function, line, _, _), shown in sorted(source.decisions.items()):
+                for i, decides in enumerate(shown):
+                    if not decides:
+                        print(f"{name}:{line}: {function}: condition {i + 1} of {len(shown)} "
+                              "is not shown to decide alone", file=file)
+
+
 class Figures:
     """Covered and all: branch sides, conditions of decisions, lines."""
 
@@ -257,7 +270,7 @@ def print_figures(report, excused):
 
 
 def main():
-    build, profile, exceptions_path, status, *suites = sys.argv[1:]
+    build, profile, exceptions_path, status, details, *suites = sys.argv[1:]
     root = os.getcwd()
     report = Report(root)
     exceptions = Exceptions(exceptions_path)
@@ -269,6 +282,7 @@ def main():
     for path, source in sorted(report.sources.items()):
         if path.startswith(DEMANDED):
             missing[path], excused[path] = missing_in(path, source, exceptions)
+    write_details(details, report)
     print_figures(report, excused)
     failed = int(status != "0")
     for path, lines in missing.items():

@@ -50,7 +50,8 @@ run_coverage() {
     fi
     llvm-profdata-19 merge --sparse -o .build/coverage.profile "$profiles"/*.profraw ||
         die "cannot merge the profiles"
-    say "${counts[0]} tests ran; sides of branches, conditions that decide alone, lines"
+    say "${counts[0]} tests ran; sides of branches, conditions that decide alone, lines;" \
+        "all that is missing: .build/coverage.txt"
     python3 .ci/coverage.py "$build" .build/coverage.profile tests/coverage.exceptions "$status" \
-        "${coverage_suites[@]}"
+        .build/coverage.txt "${coverage_suites[@]}"
 }
