@@ -33,9 +33,17 @@ const char *__tsan_default_options(void)
 
 enum { KEYS = 16, BURST = 5, GROWTH = 10000 };
 
-/* In a build that counts branches: writes down what was counted, as the end of a process does that
-   is no _exit. */
+/* In a build that counts branches a child counts its own: what threads of its parent were in the
+   middle of would look like ways that nobody took. It writes them down itself, as the end of a
+   process does that is no _exit. */
+void __llvm_profile_reset_counters(void) __attribute__((weak));
 int __llvm_profile_write_file(void) __attribute__((weak));
+
+static void begin_child(void)
+{
+    if (__llvm_profile_reset_counters != NULL)
+        __llvm_profile_reset_counters();
+}
 
 static void end_child(int status)
 {
@@ -74,6 +82,7 @@ static int fork_for(void (*body)(void *), void *context)
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         alarm(ALARM_SECONDS);
+        begin_child();
         body(context);
         end_child(0);
     }
