@@ -406,6 +406,42 @@ static void s1_k26_a_refused_key_is_sealed_out(void **state)
     alone_close(t);
 }
 
+struct asker {
+    struct weir_table *t;
+    uint64_t tag;
+};
+
+static void be_refused_too(void *context)
+{
+    struct asker *a = context;
+    struct weir_place p = place(a->t, a->tag, 999, WEIR_CLAIM);
+    assert_true(p.word == NULL && p.refused);
+}
+
+/* S1: two that are refused at once seal one slot, whoever stops where. */
+static void s1_k26_two_are_refused_at_once(void **state)
+{
+    (void)state;
+    struct weir_table *t = open_full();
+    uint64_t n = 1;
+    for (bool stopped = true; stopped; n++) {
+        struct weir_array *root = root_of(t);
+        struct asker second = {t, tag_of((1000 + n) << 32)};
+        struct weir_search s;
+        enum weir_found found = weir_array_search(root, second.tag, &s);
+        unsigned before = sealed_slots(root);
+        stop_at(n, be_refused_too, &second);
+        be_refused_too(&second);
+        stopped = was_stopped();
+        assert_int_equal(sealed_slots(root), before + (found == WEIR_EMPTY));
+        assert_int_equal(weir_array_search(root, second.tag, &s), WEIR_SEALED);
+        assert_ptr_equal(root_of(t), root);
+    }
+    assert_true(n > 10);
+    assert_true(weir_table_is_valid(t));
+    alone_close(t);
+}
+
 /* S1: beside a move nobody is refused: the move is ended first, so that there is a root in which
    the key is sealed out. Here by a call that may make room no more. */
 static void s1_k26_a_key_refused_beside_a_move(void **state)
@@ -594,6 +630,7 @@ int main(void)
         cmocka_unit_test(m1_credits_on_their_way_back),
         cmocka_unit_test(m1_when_retirement_is_behind),
         cmocka_unit_test(s1_k26_a_refused_key_is_sealed_out),
+        cmocka_unit_test(s1_k26_two_are_refused_at_once),
         cmocka_unit_test(s1_k26_a_key_refused_beside_a_move),
         cmocka_unit_test(k26_a_refused_key_gets_a_place_when_there_is_room),
         cmocka_unit_test(k28_a_refused_key_without_memory),

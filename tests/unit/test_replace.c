@@ -586,6 +586,8 @@ static void m1_no_replacement_while_retirement_is_behind(void **state)
     assert_null(weir_shard_next(root_of(t)));
     weir_add_relaxed(&t->retired_bytes, 0 - (uint64_t)BEHIND);
     assert_false(weir_retire_is_behind(t));
+    assert_int_equal(weir_array_count(root_of(t)), full);
+    assert_false(place(t, tag_of(2 * full), 0, WEIR_LOOK).refused);
     for (uint64_t i = 0; i < 2 * full; i++)
         put_key(t, tag_of(i), IN_DEBT);
     assert_true(weir_load_relaxed(&t->counts.growths) > growths);

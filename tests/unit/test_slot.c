@@ -294,6 +294,42 @@ static void s6_an_undone_grant_leaves_what_others_did(void **state)
     }
 }
 
+/* T1: the longest wait is made known before the word is, where somebody wants to know it. */
+static void t1_the_longest_wait_is_known(void **state)
+{
+    (void)state;
+    struct weir_policy policy = weir_aligned_window(3, WEIR_SECOND, 0);
+    struct weir_meter m;
+    assert_int_equal(weir_meter_init(&m, &policy, 0), 0);
+    struct weir_reader reader = {NULL, 0, false, false};
+    struct weir_atomic_u64 reach = {0};
+    static const struct {
+        uint64_t n;
+        weir_ns early, reach;
+    } cases[] = {
+        {3, 0, 0},           /* now */
+        {2, 0, WEIR_SECOND}, /* in the next window */
+        {1, 5 * WEIR_SECOND, 5 * WEIR_SECOND},
+        {9, 9 * WEIR_SECOND, 5 * WEIR_SECOND}, /* refused */
+    };
+    for (int known = 0; known <= 1; known++) {
+        struct weir_atomic_u64 slot = {0};
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            struct weir_instant at = {.recent = true};
+            struct weir_step step;
+            at.reach = known ? &reach : NULL;
+            assert_true(weir_algorithm_instant(&m, NOW, &at));
+            struct weir_operation op = {.verb = WEIR_ADMIT,
+                                        .n = cases[i].n,
+                                        .max_wait = WEIR_SECOND,
+                                        .early = cases[i].early};
+            assert_int_equal(weir_slot_apply(&slot, &m, &reader, &op, &at, &step), WEIR_SLOT_DONE);
+            assert_int_equal(step.verdict, cases[i].n > 3 ? WEIR_NEVER : WEIR_ALLOWED);
+            assert_int_equal(weir_load_relaxed(&reach), known ? cases[i].reach : 0);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +343,7 @@ int main(void)
         cmocka_unit_test(s2_the_last_unit_of_a_word_is_used),
         cmocka_unit_test(p1_the_way_back_has_an_end),
         cmocka_unit_test(s6_an_undone_grant_leaves_what_others_did),
+        cmocka_unit_test(t1_the_longest_wait_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,6 +87,37 @@ static void s2_a_window_is_ahead_of_the_call(void **state)
     }
 }
 
+/* A window without a count has not been used, unless it was reserved and all of that came back. */
+static void s2_a_window_without_a_count(void **state)
+{
+    (void)state;
+    struct weir_meter m = meter_of(weir_aligned_window(10, WEIR_SECOND, 0), 1000 * S);
+    struct weir_instant at = instant_of(&m, 1003 * S + 900 * WEIR_MILLISECOND);
+    static const struct {
+        uint64_t position;
+        bool ahead;
+        uint64_t count, remaining;
+        weir_ns reset;
+        bool idle;
+    } cases[] = {
+        {3, false, 4, 6, 100 * WEIR_MILLISECOND, false},
+        {3, false, 0, 10, 0, true},
+        {3, true, 0, 10, 100 * WEIR_MILLISECOND, false},
+        {3, true, 4, 6, 100 * WEIR_MILLISECOND, false},
+        {2, false, 4, 10, 0, true},
+        {4, true, 4, 0, 1100 * WEIR_MILLISECOND, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct weir_result result;
+        uint64_t payload =
+            weir_fixed_payload(&m, cases[i].position, cases[i].ahead, cases[i].count);
+        weir_algorithm_describe(&m, payload, &at, &result);
+        assert_int_equal(result.remaining, cases[i].remaining);
+        assert_int_equal(result.reset, cases[i].reset);
+        assert_int_equal(weir_algorithm_is_idle(&m, payload, &at), cases[i].idle);
+    }
+}
+
 /* K29: a calendar window past all times that there are is never written, nor counted in. */
 static void k29_a_calendar_window_past_all_times(void **state)
 {
@@ -323,6 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(k11_a_reservation_of_another_origin),
         cmocka_unit_test(s2_a_window_is_ahead_of_the_call),
+        cmocka_unit_test(s2_a_window_without_a_count),
         cmocka_unit_test(k29_a_calendar_window_past_all_times),
         cmocka_unit_test(k16_k29_fixed_windows_of_other_settings),
         cmocka_unit_test(k11_a_sliding_reservation_of_another_origin),
