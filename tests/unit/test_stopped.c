@@ -497,6 +497,13 @@ static void s1_k26_a_question_about_the_last_place(void **state)
     }
 }
 
+/* More than the first one's help moves. */
+static void before_a_long_move(struct play *p)
+{
+    replace(p->t, order_of(64), 0);
+    before_the_move(p);
+}
+
 /* The move that the first one's key was helped in ends, and the next begins. */
 static void move_on(struct play *p)
 {
@@ -517,7 +524,7 @@ static void k28_a_new_key_between_two_moves(void **state)
 {
     (void)state;
     struct play p = {.max_keys = 1000,
-                     .before = before_the_move,
+                     .before = before_a_long_move,
                      .first = first_decides,
                      .second = move_on,
                      .after = first_is_admitted};

@@ -6,6 +6,9 @@
 #include "table_alone.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "table/arena.h"
 
@@ -437,13 +440,37 @@ static void an_own_mapping_ends_with_the_table(void **state)
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(WEIR_RCU_OUTSIDE)
-/* K28: more shards than there is memory for. (Sanitizers end the process instead.) */
+static size_t address_space(void)
+{
+    FILE *f = fopen("/proc/self/statm", "re");
+    char text[64] = "";
+    assert_non_null(f);
+    assert_non_null(fgets(text, sizeof text, f));
+    assert_int_equal(fclose(f), 0);
+    return strtoull(text, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* K28: more shards than there is memory for, or for what is kept beside their words. (Sanitizers
+   end the process instead.) */
 static void k28_a_table_without_memory(void **state)
 {
     (void)state;
     struct weir_table *t = aligned_alloc(64, sizeof *t);
+    struct rlimit before;
     assert_non_null(t);
     assert_int_equal(weir_table_init(t, (uint64_t)1 << 60, 8, STALE_MAX), -ENOMEM);
+    uint64_t shards = (uint64_t)1 << 24;
+    size_t words = shards * sizeof *t->words;
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    (void)address_space(); /* may allocate, the first time */
+    size_t used = address_space();
+    struct rlimit tight = {used + words + words / 2, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+    int error = weir_table_init(t, shards * WEIR_SHARD_KEYS, 8, STALE_MAX);
+    size_t after = address_space();
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_int_equal(error, -ENOMEM);
+    assert_true(after < used + words / 2); /* the words were given back */
     free(t);
 }
 #endif
