@@ -13,7 +13,8 @@ Every branch of the folders in DEMANDED has to be taken both ways, but for EXCEP
 
 with the condition as it stands in the source, and * in the function's name for any letters. One
 that excuses nothing any more is an error too. A folder's functions that nobody calls count as
-branches that are not taken.
+branches that are not taken. What macros from outside of the engine bring along is left out: those
+of other libraries, and those by which tests stop a call at each access.
 
 Prints one row per file, then what is not covered there, and how many files passed and failed; the list of
 exceptions counts as one of them, and so do the tests, which passed if STATUS is 0. All that is not
@@ -50,6 +51,7 @@ class Source:
     def __init__(self, path):
         self.branches = defaultdict(Branch)  # by function, line, column, which there
         self.decisions = defaultdict(list)  # the same: bool for each condition
+        self.own = set()  # branches and decisions that some copy has in the engine's own text
         self.lines = defaultdict(int)
         self.calls = defaultdict(int)  # by function
         self.first_line = {}
@@ -103,18 +105,28 @@ class Report:
             known.counts["true"] += branch[4]
             known.counts["false"] += branch[5]
             where = self.source(function["filenames"][branch[6]])
-            if where and not known.text:
+            if where:
+                source.own.add(("branch", *key))
                 known.text = where.excerpt(*branch[:4])
         seen.clear()
         for decision in function["mcdc_records"]:
             place = place_of(decision[4], decision[:2], sites)
             key = (name, *place, seen[place])
             seen[place] += 1
+            if self.source(function["filenames"][decision[4]]):
+                source.own.add(("decision", *key))
             known = source.decisions[key]
             shown = decision[-1]
             known += [False] * (len(shown) - len(known))
             for i, decides in enumerate(shown):
                 known[i] = known[i] or decides
+
+    def leave_out_others(self):
+        """To be called when all programs were added."""
+        for source in self.sources.values():
+            for kind, table in (("branch", source.branches), ("decision", source.decisions)):
+                for key in [key for key in table if (kind, *key) not in source.own]:
+                    del table[key]
 
 
 def place_of(file, place, sites):
@@ -278,6 +290,7 @@ def main():
         exported = export(program, profile, os.path.join(root, "engine"))
         if exported:
             report.add_program(exported)
+    report.leave_out_others()
     missing, excused = {}, {}
     for path, source in sorted(report.sources.items()):
         if path.startswith(DEMANDED):
