@@ -9,7 +9,7 @@
  * So few keys are held that one input fills the table, makes it grow and compact, and meets
  * when_full. Allocations fail, readers hold on to what is retired, clocks step, limits change.
  */
-#include "engine_world.h"
+#include "engine_inside.h"
 #include "one_thread.h"
 #include "records.h"
 
@@ -221,7 +221,7 @@ static size_t requests_of(const uint8_t *data, size_t count, struct request *req
     for (size_t i = 0; i < count; i++) {
         unsigned limit = (data[1] + (unsigned)i * (data[6] % 8)) %
                          (data[6] > 200 ? WORLD_LIMITS + 1 : WORLD_LIMITS);
-        unsigned key = (data[2] + (unsigned)i * (1 + data[7] % 7)) % NEAR_KEYS;
+        unsigned key = (data[2] + (unsigned)i * (data[7] % 7)) % NEAR_KEYS;
 
         requests[i] = (struct request){limit, key, (data[5] + i * data[7]) % (1 + data[6] % 9)};
     }
@@ -278,6 +278,25 @@ static void fail_less(void)
     weir_store_relaxed(&world.w->table.arena.allowance, UINT64_MAX);
 }
 
+/* A `now` before that of the last grant to a key that was left behind since; if there is none, any
+   that is behind. */
+static weir_ns behind_of(unsigned limit, unsigned *key, const uint8_t *data)
+{
+    const struct limit *l = &world.limits[limit];
+    weir_ns back = power_of(data[5], 5) % STALE_MAX;
+
+    for (size_t i = 0; i < l->key_count; i++) {
+        unsigned other = l->keys[(i + data[2]) % l->key_count];
+        weir_ns granted = l->known[other].granted;
+
+        if (granted == 0 || world.at - granted >= STALE_MAX || has_place(&world, limit, other))
+            continue;
+        *key = other;
+        return granted - back % (STALE_MAX - (world.at - granted));
+    }
+    return world.at - back;
+}
+
 /* On one key of one limit. */
 static void call_key(enum call call, unsigned limit, unsigned key, const uint8_t *data, weir_ns now)
 {
@@ -321,7 +340,7 @@ static void call_key(enum call call, unsigned limit, unsigned key, const uint8_t
         break;
     case FROM_BEHIND:
         n %= most_of(rules) + 3;
-        now = world.at - power_of(data[5], 5) % STALE_MAX;
+        now = behind_of(limit, &key, data);
         if (can_go_ahead(&world, limit, key, n, world.at))
             call_from_behind(&world, limit, key, n, now, power_of(data[6], 9));
         break;
