@@ -37,7 +37,7 @@ enum operation {
     REMOVE   /* of the limit; and another one with its id */
 };
 
-enum { WAIT = 10, LAST_TOKEN = 20 /* ns, after a change */ };
+enum { WAIT = 10, LAST_TOKEN = 15 /* ns, after a change */ };
 
 struct doing {
     operation what;
@@ -358,6 +358,9 @@ static bool bucket_is_right(const ledger *l)
         return true;
     if (!w.someone_stopped && l->late && grants + asked == 0)
         return false;
+    /* A balance in tokens, which take longer after the change. */
+    if (l->tag == key.d && l->begins != 0 && at.r->changes && !w.someone_stopped)
+        return is_denied(key.d, 64) && !is_denied(key.d, 65);
     uint64_t owed = l->begins + WORLD_TOKEN * grants;
     if (owed > now + 1 && !is_denied(l->tag, owed - 1))
         return false;

@@ -15,6 +15,7 @@
  *     -c        says in how many executions there was growth, a refusal, ...
  *     -t        prints the accesses of an execution that fails
  *     -l        prints the names of the cases
+ *     -x        ends with the first case that fails
  *     -p I/N    only each N-th of them, from the I-th on
  */
 #include "matrix.h"
@@ -31,11 +32,11 @@ struct options {
     unsigned preemptions, delays;
     int stopper; /* -1: nobody */
     long long random;
-    bool counts, trace, lists;
+    bool counts, trace, lists, stops;
     unsigned part, parts;
 };
 
-static options chosen_options = {1, 1, -1, 0, false, false, false, 0, 1};
+static options chosen_options = {1, 1, -1, 0, false, false, false, false, 0, 1};
 
 /* A scenario, or a cell of the matrix. */
 struct test_case {
@@ -191,6 +192,8 @@ static int take_option(const char *name, const char *value)
         chosen_options.counts = true;
     else if (strcmp(name, "-t") == 0)
         chosen_options.trace = true;
+    else if (strcmp(name, "-x") == 0)
+        chosen_options.stops = true;
     else if (strcmp(name, "-l") == 0)
         chosen_options.lists = true;
     else if (value == NULL)
@@ -207,7 +210,7 @@ static int take_option(const char *name, const char *value)
         return sscanf(value, "%u/%u", &chosen_options.part, &chosen_options.parts) == 2 ? 2 : 0;
     else
         return 0;
-    return strchr("ctl", name[1]) != NULL ? 1 : 2;
+    return strchr("ctlx", name[1]) != NULL ? 1 : 2;
 }
 
 int main(int argc, char **argv)
@@ -233,7 +236,7 @@ int main(int argc, char **argv)
     int failed = 0;
     int number = 0;
     unsigned place = 0;
-    for (size_t i = 0; i < cases.size(); i++) {
+    for (size_t i = 0; i < cases.size() && !(chosen_options.stops && failed != 0); i++) {
         if (!all && !wanted[i])
             continue;
         if (place++ % chosen_options.parts != chosen_options.part)

@@ -272,6 +272,29 @@ static bool chunks_after()
     return is_allowed_once(key.b, 6) && allowed(key.a) == 0 && is_denied(key.a, 49);
 }
 
+/* D is idle by one clock, and left behind by a thread that stops before it leads the shard on. */
+static void handover_before()
+{
+    weir_array *root = world_root(ROOT + 1);
+    world_put(root, key.d, 10);
+}
+
+static void handover_thread(unsigned i)
+{
+    if (i == 0) {
+        replace_root(12, 1, false);
+        admit(key.b, 12);
+    } else {
+        admit(i == 1 ? key.c : key.d, i == 1 ? 12 : 5);
+    }
+}
+
+static bool handover_after()
+{
+    return allowed(key.d) <= 1 && (allowed(key.d) == 0 || is_denied(key.d, 17)) &&
+           is_allowed_once(key.b, 13) && is_allowed_once(key.c, 13);
+}
+
 /* Shrinking, while a thread is in the midst of its help and another has a new key. */
 static void shrink_before()
 {
@@ -585,9 +608,16 @@ static void settings_before()
 {
     weir_array *root = world_root(ROOT);
     world_put(root, key.a, 10);
+    world_put(root, key.d, 50);
     world_settings(1, world_bucket(WORLD_TOKEN), 2, -5); /* another origin of the same policy */
     w.settings[1].serial = w.settings[1].kin = w.settings[0].serial;
     w.settings[1].previous = &w.settings[0];
+}
+
+/* Nobody has touched it, but for a move perhaps. */
+static bool d_owes_until_50()
+{
+    return is_denied(key.d, 49) && !is_denied(key.d, 50);
 }
 
 static void settings_thread(unsigned i)
@@ -615,7 +645,7 @@ static void anew_thread(unsigned i)
 
 static bool anew_after()
 {
-    return is_allowed_once(key.b, 13);
+    return is_allowed_once(key.b, 13) && d_owes_until_50();
 }
 
 /* The same beside a move. */
@@ -631,7 +661,7 @@ static void rebase_thread(unsigned i)
 
 static bool settings_after()
 {
-    return is_allowed_once(key.a, 13);
+    return is_allowed_once(key.a, 13) && d_owes_until_50();
 }
 
 static const scenario scenarios[] = {
@@ -648,6 +678,8 @@ static const scenario scenarios[] = {
     {"later", 50, 6, 2, false, false, clocks_before, later_thread, late_after},
     {"chunks", 50, 6, 1, false, false, chunks_before, chunks_thread, chunks_after, 3},
     {"chunks-debt", 50, 6, 2, false, false, debt_before, debt_thread, debt_after, 3},
+    {"handover", 50, 6, 2, false, false, handover_before, handover_thread, handover_after, 3},
+    {"chunks-horizon", 50, 6, 2, false, false, clocks_before, horizon_thread, horizon_after, 3},
     {"chunks-root", 50, 6, 3, false, false, root_before, root_thread, root_after, 3},
     {"shrink", 50, 6, 2, false, false, shrink_before, shrink_thread, shrink_after},
     {"shrinks", 50, 6, 2, false, false, shrink_before, shrinks_thread, shrinks_after},
@@ -665,9 +697,9 @@ static const scenario scenarios[] = {
     {"rounds-few", 50, 6, 3, false, false, rounds_before, rounds_thread, rounds_after, 0, 0, 0, 1},
     {"founded", 50, 6, 2, false, false, founded_before, full_thread, founded_after},
     {"memory", 50, 6, 2, false, true, memory_before, full_thread, memory_after},
-    {"settings", 50, 6, 2, true, false, settings_before, settings_thread, settings_after},
-    {"anew", 50, 6, 2, true, false, anew_before, anew_thread, anew_after},
-    {"rebase", 50, 6, 2, true, false, settings_before, rebase_thread, settings_after},
+    {"settings", 50, 6, 3, true, false, settings_before, settings_thread, settings_after},
+    {"anew", 50, 6, 3, true, false, anew_before, anew_thread, anew_after},
+    {"rebase", 50, 6, 3, true, false, settings_before, rebase_thread, settings_after},
 };
 
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };

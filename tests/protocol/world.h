@@ -130,11 +130,13 @@ static rl::var<int> *world_filled(int settings)
     return reinterpret_cast<rl::var<int> *>(w.filled[settings]);
 }
 
+static int world_last_seen; /* so that it is read */
+
 static void weir_checked_target(uint64_t address)
 {
     uint64_t offset = address - reinterpret_cast<uint64_t>(w.settings);
     if (w.running && offset < sizeof w.settings)
-        (*world_filled((int)(offset / sizeof *w.settings)))($);
+        world_last_seen = (*world_filled((int)(offset / sizeof *w.settings)))($);
 }
 
 static world_thread *world_self()
