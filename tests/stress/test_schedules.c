@@ -401,6 +401,43 @@ static void s5_m1_several_calls_that_are_stopped(void **state)
     }
 }
 
+/* Unix time is ahead by the instant itself. */
+static weir_ns twice(void *context, weir_ns now)
+{
+    (void)context;
+    return 2 * now;
+}
+
+struct two_clocks {
+    struct weir *w;
+    int limit;
+    uint64_t calls, wrong;
+};
+
+/* By one of two clocks, each of which has what is ahead of it told anew when the other was asked
+   last: windows of ten seconds end when they do by its own unix time. */
+static void call_by_own_clock(void *context, unsigned index)
+{
+    struct two_clocks *t = context;
+    const weir_ns now = (index % 2 == 0 ? 1001 : 1024) * WEIR_SECOND;
+    const weir_ns left = 10 * WEIR_SECOND - 2 * now % (10 * WEIR_SECOND);
+    const weir_key key = {1, index + 1};
+    for (uint64_t i = 0; i < t->calls; i++)
+        t->wrong += weir_decide(t->w, t->limit, key, 1, now).reset != left;
+}
+
+static void o5_unix_time_is_that_of_the_call(void **state)
+{
+    (void)state;
+    const struct weir_options options = {.max_keys = 100, .wall_clock = twice};
+    struct two_clocks t = {.w = open_engine(&options), .calls = random_scaled(20000)};
+    t.limit = add_limit(t.w, "a", weir_aligned_window(1000000, 10 * WEIR_SECOND, 0));
+    schedule_seed(random_start("two clocks", 7).state);
+    schedule_run(4, call_by_own_clock, &t);
+    assert_int_equal(t.wrong, 0);
+    weir_close(t.w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -410,6 +447,7 @@ int main(void)
         cmocka_unit_test(s1_s2_k26_schedules_of_growth_to_the_last_place),
         cmocka_unit_test(s5_m1_p1_a_call_that_is_stopped_at_each_step),
         cmocka_unit_test(s5_m1_several_calls_that_are_stopped),
+        cmocka_unit_test(o5_unix_time_is_that_of_the_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
