@@ -227,6 +227,51 @@ static void o3_waits_for_old_readers(void **state)
     assert_true(seen > 0);
 }
 
+struct ends {
+    struct weir_atomic_u64 *first, *last;
+};
+
+static void note_ends(void *context, uint64_t tag, struct weir_atomic_u64 *word)
+{
+    struct ends *ends = context;
+    (void)tag;
+    if (ends->first == NULL)
+        ends->first = word;
+    ends->last = word;
+}
+
+/* S5: a word that a move is copying just then is none that can be re-based; the sweep comes back
+   for it. The last of a shard's words tells that it has passed by the first. */
+static void s5_a_frozen_word_is_come_back_for(void **state)
+{
+    (void)state;
+    struct scene s = {.w = open_for_keys(100, WEIR_FULL_SHARE), .now = YEAR};
+    struct ends ends = {NULL, NULL};
+    s.limit = add_limit(s.w, "a", weir_token_bucket(999999937, WEIR_SECOND, 1000));
+    for (uint64_t i = 0; i < 50; i++)
+        assert_true(weir_charge(s.w, s.limit, weir_key_u64(s.w, i), 1000000, s.now) > 0);
+    for (unsigned i = 0; i < 20; i++) { /* n = 0 writes no word */
+        s.now += LIMIT_LEAP;
+        (void)weir_decide(s.w, s.limit, weir_key_u64(s.w, 0), 0, s.now);
+    }
+    uint64_t packed = weir_table_word(&s.w->table, 0);
+    assert_true(weir_packed_is_steady(packed));
+    weir_array_walk(weir_packed_array(packed), note_ends, &ends);
+    assert_true(ends.first != ends.last);
+    assert_int_equal(weir_word_generation(weir_load_acquire(ends.last)), 1);
+    weir_or_acq_rel(ends.first, WEIR_WORD_FROZEN);
+    assert_int_equal(pthread_create(&s.sweeper, NULL, sweep, &s), 0);
+    while (weir_word_generation(weir_load_acquire(ends.last)) == 1)
+        pause_ms(1);
+    pause_ms(20);
+    weir_and_relaxed(ends.first, ~WEIR_WORD_FROZEN);
+    assert_int_equal(pthread_join(s.sweeper, NULL), 0);
+    unsigned generation = settings_of(&s)->generation;
+    assert_int_equal(weir_word_generation(weir_load_acquire(ends.first)), generation);
+    assert_int_equal(weir_word_generation(weir_load_acquire(ends.last)), generation);
+    weir_close(s.w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +280,7 @@ int main(void)
         cmocka_unit_test(s5_an_origin_that_moves_during_a_sweep),
         cmocka_unit_test(s5_a_leap_that_is_taken_back_during_a_sweep),
         cmocka_unit_test(o3_waits_for_old_readers),
+        cmocka_unit_test(s5_a_frozen_word_is_come_back_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
