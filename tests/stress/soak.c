@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The soak: all mixes in turn, by real threads, for as long as is asked for.
+ * The soak: all mixes by real threads, for as long as is asked for, each for its share of the time.
  *
  *   soak SECONDS [SEED [PATIENCE [MIX]]]
  *
- * Rounds are numbered from SEED on (without one, from the time of day), and each is played with its
- * number as its seed: `soak 0 N 60 MIX` plays the round N of a mix again, of which MIX is a part of
- * the name. A mix in which a round has failed is not played again. A round that takes more than
- * PATIENCE seconds has failed: a wake-up or a move that got lost shows so. With WEIR_SOAK_FIRST set
- * all ends with the first failure.
+ * The rounds of each mix are numbered from SEED on (without one, from the time of day), and each is
+ * played with its number as its seed: `soak 0 N 60 MIX` plays the round N of a mix again, of which
+ * MIX is a part of the name. A mix in which a round has failed is not played again. A round that
+ * takes more than PATIENCE seconds has failed: a wake-up or a move that got lost shows so. With
+ * WEIR_SOAK_FIRST set all ends with the first failure.
  *
  * Prints TAP, a test for each mix; and how long calls took, and what happened, as comments: figures
  * of this run, of which none is asserted.
@@ -230,38 +230,46 @@ static bool round_passes(unsigned mix, uint64_t seed, unsigned patience_s)
 struct soak {
     weir_ns begin, span;
     unsigned patience_s;
-    const char *part;     /* of the names of mixes; "": of all */
-    uint64_t first, next; /* rounds, by their seeds */
+    const char *part; /* of the names of mixes; "": of all */
+    uint64_t first;   /* round of each mix: its seed */
     bool ends;
     bool failed[MIXES];
     uint64_t played[MIXES];
     weir_ns spent[MIXES];
 };
 
-static void play_each(struct soak *s)
+/* The mix that has had the least time; MIXES: none is left. */
+static unsigned next_mix(const struct soak *s)
 {
-    for (unsigned i = 0; i < MIXES && !s->ends; i++) {
-        bool late = s->played[i] != 0 && weir_now() - s->begin >= s->span;
-        if (s->failed[i] || late || strstr(mixes[i].name, s->part) == NULL)
-            continue;
-        weir_ns begin = weir_now();
-        s->failed[i] = !round_passes(i, s->next, s->patience_s);
-        s->spent[i] += weir_now() - begin;
-        s->played[i]++;
-        if (s->failed[i]) {
-            printf("# found after %.1f s\n", (double)(weir_now() - s->begin) / 1e9);
-            s->ends = getenv("WEIR_SOAK_FIRST") != NULL;
-        }
+    unsigned next = MIXES;
+    for (unsigned i = 0; i < MIXES; i++) {
+        bool plays = !s->failed[i] && strstr(mixes[i].name, s->part) != NULL;
+        if (plays && (next == MIXES || s->spent[i] < s->spent[next]))
+            next = i;
     }
-    s->next++;
+    return next;
 }
 
-static bool is_left(const struct soak *s)
+static void play_next(struct soak *s, unsigned i)
 {
-    bool left = false;
-    for (unsigned i = 0; i < MIXES; i++)
-        left = left || (s->played[i] != 0 && !s->failed[i]);
-    return left && !s->ends && weir_now() - s->begin < s->span;
+    weir_ns begin = weir_now();
+    s->failed[i] = !round_passes(i, s->first + s->played[i], s->patience_s);
+    s->spent[i] += weir_now() - begin;
+    s->played[i]++;
+    if (s->failed[i]) {
+        printf("# found after %.1f s\n", (double)(weir_now() - s->begin) / 1e9);
+        s->ends = getenv("WEIR_SOAK_FIRST") != NULL;
+    }
+}
+
+/* Until the time is over, and each mix has been played. */
+static void play_all(struct soak *s)
+{
+    for (unsigned i = next_mix(s); i < MIXES && !s->ends; i = next_mix(s)) {
+        if (s->played[i] != 0 && weir_now() - s->begin >= s->span)
+            break;
+        play_next(s, i);
+    }
 }
 
 static int report(const struct soak *s)
@@ -273,8 +281,8 @@ static int report(const struct soak *s)
         calls += spans_in(&figures->spans[i]);
     print_spans();
     print_counts();
-    printf("# rounds %llu to %llu in %.1f s, %.0f decisions and %.0f timed calls a second\n",
-           (ull)s->first, (ull)(s->next - 1), seconds,
+    printf("# rounds from %llu on, %.1f s, %.0f decisions and %.0f timed calls a second\n",
+           (ull)s->first, seconds,
            (double)weir_load_relaxed(&figures->counts[SOAK_DECISIONS]) / seconds,
            (double)calls / seconds);
     for (unsigned i = 0; i < MIXES; i++) {
@@ -296,14 +304,12 @@ int main(int argc, char **argv)
         return 2;
     }
     s.span = strtoull(argv[1], NULL, 10) * WEIR_SECOND;
-    s.first = s.next = argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)time(NULL) * 1000;
+    s.first = argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)time(NULL) * 1000;
     if (argc > 3)
         s.patience_s = (unsigned)strtoul(argv[3], NULL, 10);
     s.begin = weir_now();
     printf("1..%u\n# seed %llu\n", (unsigned)MIXES, (ull)s.first);
     setenv("CMOCKA_MESSAGE_OUTPUT", "TAP", 1);
-    do
-        play_each(&s);
-    while (is_left(&s));
+    play_all(&s);
     return report(&s);
 }

@@ -30,6 +30,10 @@ static void change_or_take(void *context, unsigned index)
             policy_of(r->kind, capacity, (unsigned)random_below(&random, 12));
         expect(&r->wrong,
                SOAK_TIMED(SOAK_SET_LIMIT, weir_set_limit(r->w, r->limit, &policy, T0)) == 0);
+        if (i % 4 == 3) {
+            weir_sweep(r->w, 2);
+            soak_count(SOAK_SWEEPS, 1);
+        }
         if (i % 32 == 31) {
             int trimmed = SOAK_TIMED(SOAK_TRIM, weir_trim(r->w, T0));
             expect(&r->wrong, trimmed == 0 || trimmed == -ENOMEM);

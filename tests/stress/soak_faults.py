@@ -59,11 +59,19 @@ FAULTS = {
     'the generation is not compared': ('soak_points', 'slot/settings.h', [
         ('while (s != NULL && s->generation != generation)',
          'while (s != NULL && generation == 0)')]),
-    'what meets a move is not given back': ('soak_points', 'call.c', [
-        ('        case WEIR_SLOT_FROZEN:\n            return false;',
-         '        case WEIR_SLOT_FROZEN:\n'
-         '            c->step.count = op->n;\n'
-         '            return op->verb == WEIR_REFUND;')]),
+    'what meets a move is not given back': ('soak_points', 'call.h', [
+        ('    struct weir_reader reader = weir_call_reader(c);\n'
+         '    if (__builtin_expect(word == NULL, 0) ||\n'
+         '        __builtin_expect(weir_slot_apply(word, &c->s->meter, &reader, op, &c->at, &c->step) !=\n'
+         '                             WEIR_SLOT_DONE,\n'
+         '                         0))\n',
+         '    struct weir_reader reader = weir_call_reader(c);\n'
+         '    enum weir_slot what = WEIR_SLOT_FRESH;\n'
+         '    if (word != NULL)\n'
+         '        what = weir_slot_apply(word, &c->s->meter, &reader, op, &c->at, &c->step);\n'
+         '    if (what == WEIR_SLOT_FROZEN && op->verb == WEIR_REFUND)\n'
+         '        c->step.count = op->n;\n'
+         '    else if (what != WEIR_SLOT_DONE)\n')]),
     'a sweep leaves out what is moved': ('soak_points', 'sweep.c', [
         ('    } while (sweep->frozen);', '    } while (false);')]),
     'a quick decision stores': ('soak', 'quick.c', [

@@ -335,7 +335,8 @@ void soak_last(uint64_t seed)
     l.tables = (unsigned)random_scaled(TABLES / 3);
     l.tables = l.tables < TABLES ? l.tables : TABLES;
     l.places = 1 + (unsigned)random_below(&random, PLACES);
-    l.barrier.threads = soak_threads(random_u64(&random), 8);
+    /* two that meet at a key, and one that takes the last place from them */
+    l.barrier.threads = 3 + (unsigned)random_below(&random, 2);
     for (unsigned t = 0; t < l.tables; t++) {
         l.w[t] = stress_open(l.places, when_full_of(t), seed + t);
         l.limit = add_limit(l.w[t], "a", weir_token_bucket(1, WEIR_HOUR, BURST));
