@@ -4,6 +4,7 @@
 #include "soak.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 #define CAPACITY 12 /* so few that most calls take something in vain */
 #define ENTRIES  5
@@ -51,8 +52,11 @@ static void ask(struct crowd *c, const struct wish *wish, bool gives_back)
         SOAK_TIMED(SOAK_ALL, weir_decide_all(c->v.w, wish->requests, wish->count, T0, 0, &result));
     expect(c, (index < 0) == (result.verdict == WEIR_ALLOWED) && index < (int)wish->count);
     weir_add_relaxed(index < 0 ? &c->granted : &c->refused, 1);
-    for (size_t i = 0; index < 0 && i < wish->count; i++)
-        expect(c, (c->taken[wish->kinds[i]][wish->keys[i]] += wish->requests[i].n) <= CAPACITY);
+    for (size_t i = 0; index < 0 && i < wish->count; i++) {
+        uint64_t n = wish->requests[i].n;
+        uint64_t taken = atomic_fetch_add(&c->taken[wish->kinds[i]][wish->keys[i]], n);
+        expect(c, taken + n <= CAPACITY);
+    }
     for (size_t i = 0; index < 0 && gives_back && i < wish->count; i++) {
         const struct weir_request *r = &wish->requests[i];
         c->taken[wish->kinds[i]][wish->keys[i]] -= r->n;

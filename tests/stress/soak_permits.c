@@ -3,6 +3,7 @@
 #include "soak.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 #define KEYS  2
 #define LEAST 3 /* permits, and what is wanted at most at a time */
@@ -61,7 +62,7 @@ static void hold(struct permits *p, struct test_random *random)
     struct weir_permit permit;
     if (get(p, key, n, dice / 16, &permit) != 0)
         return;
-    expect(p, (p->held[k] += n) <= MOST && permit.n == n);
+    expect(p, atomic_fetch_add(&p->held[k], n) + n <= MOST && permit.n == n);
     if (dice >> 60 == 0)
         sched_yield();
     soak_dither(random);
