@@ -25,6 +25,10 @@ static __attribute__((noinline)) void reload(struct weir_call *c, struct weir_re
     reader->newest = next == c->s || (c->s == c->aside && next == c->s->previous);
     if (reader->newest)
         return;
+    if (c->kin != 0 && next->kin != c->kin) { /* of another kind: it is over, see goes_on */
+        c->s = next;
+        return;
+    }
     if (c->aside == NULL) {
         next = weir_settings_settle(c->w, c->l, next, c->now, &c->at);
         if (next == NULL) { /* no memory for its origin: then this call is one before the change */
@@ -73,9 +77,34 @@ static void unlimited_step(const struct weir_operation *op, struct weir_step *st
     *step = (struct weir_step){WEIR_ALLOWED, false, 0, counts ? op->n : 0, 0, 0, 0};
 }
 
-/* Applies the operation to a word. False: a move is copying it, and the key is elsewhere. */
+/* Whether an operation goes on after the settings were looked up again. False: it is over. */
+static bool goes_on(struct weir_call *c, const struct weir_operation *op, uint64_t serial)
+{
+    c->changed = (c->s->serial != serial && op->slot != 0) || (c->kin != 0 && c->s->kin != c->kin);
+    if (!c->changed && c->s->meter.unlimited)
+        unlimited_step(op, &c->step);
+    return !c->changed && !c->s->meter.unlimited;
+}
+
+/*
+ * The settings of now, for a key that is not there: it may have been left behind under settings
+ * newer than the call's, by which alone it was idle. The move had them before, so who finds the key
+ * gone finds them after that. *same: they are the call's; else it is to look again. False: the
+ * operation is over.
+ */
+static bool renew(struct weir_call *c, const struct weir_operation *op, bool *same)
+{
+    struct weir_reader reader = weir_call_reader(c);
+    uint64_t serial = c->s->serial;
+    reload(c, &reader);
+    *same = reader.newest;
+    return goes_on(c, op, serial);
+}
+
+/* Applies the operation to a word. False: a move is copying it, and the key is elsewhere.
+   `renewed`: the settings are those of now, or need not be. */
 static bool apply_to(struct weir_call *c, struct weir_atomic_u64 *word,
-                     const struct weir_array *array, const struct weir_operation *op)
+                     const struct weir_array *array, const struct weir_operation *op, bool renewed)
 {
     struct weir_reader reader = weir_call_reader(c);
     uint64_t serial = c->s->serial;
@@ -88,20 +117,20 @@ static bool apply_to(struct weir_call *c, struct weir_atomic_u64 *word,
             return false;
         case WEIR_SLOT_UNKNOWN:
             reload(c, &reader);
-            if ((c->s->serial != serial && op->slot != 0) || (c->kin != 0 && c->s->kin != c->kin)) {
-                c->changed = true;
+            if (!goes_on(c, op, serial))
                 return true;
-            }
-            if (c->s->meter.unlimited) {
-                unlimited_step(op, &c->step);
-                return true;
-            }
             break;
         case WEIR_SLOT_EARLY:
             c->at = first_instant(c, NULL, true);
             reader.early = false;
             break;
         case WEIR_SLOT_FRESH:
+            if (!renewed) {
+                if (!renew(c, op, &renewed))
+                    return true;
+                reader = weir_call_reader(c);
+                break;
+            }
             first = first_instant(c, array, reader.early);
             if (weir_slot_first(word, &c->s->meter, op, &first, &c->step)) {
                 c->at = first;
@@ -119,7 +148,7 @@ static void apply_unplaced(struct weir_call *c, const struct weir_array *array,
     struct weir_atomic_u64 nobodys = {0};
     bool shares = c->overflow && c->w->when_full == WEIR_FULL_SHARE && op->verb != WEIR_CANCEL &&
                   op->verb != WEIR_UNDO;
-    apply_to(c, shares ? &c->l->overflow : &nobodys, array, op);
+    apply_to(c, shares ? &c->l->overflow : &nobodys, array, op, true);
     if (shares)
         return;
     c->step.write = false;
@@ -132,6 +161,14 @@ static void apply_unplaced(struct weir_call *c, const struct weir_array *array,
     }
 }
 
+/* Whether an operation for which nothing was claimed may write by the settings of now. */
+static bool claims_now(const struct weir_call *c, const struct weir_operation *op)
+{
+    uint64_t n = op->verb == WEIR_TAKE ? 1 : op->n;
+    return (op->verb == WEIR_TAKE || op->verb == WEIR_ADMIT) &&
+           weir_algorithm_can_grant(&c->s->meter, n);
+}
+
 void weir_call_apply_closely(struct weir_call *c, const struct weir_probe *probe,
                              const struct weir_operation *op, bool claims)
 {
@@ -141,11 +178,20 @@ void weir_call_apply_closely(struct weir_call *c, const struct weir_probe *probe
     for (;;) {
         struct weir_place p = weir_place_of(c->w, probe, c->now, look);
         c->overflow = p.word == NULL && p.refused;
+        if (p.word == NULL && !c->overflow) {
+            bool same;
+            if (!renew(c, op, &same))
+                return;
+            if (look != WEIR_CLAIM && claims_now(c, op))
+                look = WEIR_CLAIM;
+            if (!same || look == WEIR_CLAIM)
+                continue;
+        }
         if (p.word == NULL) {
             apply_unplaced(c, c->overflow ? NULL : p.array, op);
             return;
         }
-        if (apply_to(c, p.word, p.array, op))
+        if (apply_to(c, p.word, p.array, op, false))
             return;
     }
 }
@@ -166,7 +212,7 @@ bool weir_call_look_ahead(struct weir_call *c, weir_ns ahead)
 
 void weir_call_apply_to_overflow(struct weir_call *c, const struct weir_operation *op)
 {
-    apply_to(c, &c->l->overflow, NULL, op);
+    apply_to(c, &c->l->overflow, NULL, op, true);
 }
 
 void weir_call_give_back(struct weir_call *c, weir_key key, const struct weir_operation *op,

@@ -438,6 +438,45 @@ static void o5_unix_time_is_that_of_the_call(void **state)
     weir_close(t.w);
 }
 
+/* ---- a call that is stopped across a change ---- */
+
+struct turn {
+    struct weir *w;
+    int limit;
+    weir_ns now;
+    bool granted;
+};
+
+static void ask_for_all(void *context, unsigned index)
+{
+    struct turn *t = context;
+    (void)index;
+    t->granted = weir_reserve(t->w, t->limit, weir_key_u64(t->w, 1), 4, t->now, 0, NULL).verdict ==
+                 WEIR_ALLOWED;
+}
+
+/* Of 4 tokens 3 are taken. A change to 1 leaves the key full, and a trim leaves it behind. A call
+   that still has the settings from before it finds no key, and is granted nothing by them. */
+static void s1_s5_a_call_that_is_stopped_while_its_key_becomes_idle_by_a_change(void **state)
+{
+    (void)state;
+    bool stopped = true;
+    for (uint64_t steps = 0; stopped; steps++) {
+        struct turn t = {stress_open(100, WEIR_FULL_SHARE, 1), 0, WEIR_HOUR, false};
+        struct weir_policy less = weir_token_bucket(1, WEIR_DAY, 1);
+        t.limit = add_limit(t.w, "a", weir_token_bucket(1, WEIR_DAY, 4));
+        assert_int_equal(weir_charge(t.w, t.limit, weir_key_u64(t.w, 1), 3, t.now), 3);
+        struct fiber *f = schedule_make(ask_for_all, &t, 0);
+        stopped = schedule_run_past(f, steps);
+        assert_int_equal(weir_set_limit(t.w, t.limit, &less, t.now), 0);
+        trim_in_place(t.w, t.now);
+        if (stopped)
+            schedule_run_past(f, UINT64_MAX / 2);
+        assert_false(t.granted);
+        weir_close(t.w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +487,7 @@ int main(void)
         cmocka_unit_test(s5_m1_p1_a_call_that_is_stopped_at_each_step),
         cmocka_unit_test(s5_m1_several_calls_that_are_stopped),
         cmocka_unit_test(o5_unix_time_is_that_of_the_call),
+        cmocka_unit_test(s1_s5_a_call_that_is_stopped_while_its_key_becomes_idle_by_a_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
