@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Schedules of few calls: very many of them, and faults that they have to find. Sourced by dev.
 
+# shellcheck disable=SC2034 # dev installs them
 packages_schedules=(gcc meson ninja-build pkg-config python3 liburcu-dev libck-dev libxxhash-dev
     libcmocka-dev)
 
@@ -10,8 +11,8 @@ schedules_of() {
         .build/schedules/tests/stress_schedules_small >".build/schedules.$1.log" 2>&1
 }
 
-# run_schedules [RUNS]: two processes with seeds of their own. The first seed is
-# WEIR_TEST_SEED, or drawn.
+# run_many_schedules RUNS: two processes with seeds of their own. The first seed is WEIR_TEST_SEED,
+# or drawn.
 run_many_schedules() {
     local runs=$1 first=${WEIR_TEST_SEED-} start passed failed milliseconds name
     [[ -n $first ]] || first=$((1 + (RANDOM << 30 | RANDOM << 15 | RANDOM)))
@@ -30,7 +31,7 @@ run_many_schedules() {
     # Both logs name the tests; a run that failed says how it is made again.
     cat .build/schedules.[01].log >.build/schedules.log
     grep -E '^ERROR: ' .build/schedules.log || true
-    awk -v ms="$milliseconds" '$4 == "runs," || $5 == "runs," || $6 == "runs," {
+    awk -v ms="$milliseconds" '/: [0-9]+ runs, [0-9]+ points, / {
             sub(/^# /, ""); split($0, part, ": "); split(part[2], n, /[^0-9]+/)
             if (!(part[1] in runs)) order[++kinds] = part[1]
             runs[part[1]] += n[1]; points[part[1]] += n[2]; switches[part[1]] += n[3]

@@ -12,9 +12,9 @@
  *                many turns
  *   by priority  who has the highest priority runs. Priorities are drawn, and at each of a few
  *                points the one who runs there gets the lowest (Burckhardt et al., "A Randomized
- *                Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010): a fault
- *                that takes d such switches among k points of n fibers shows in one run of
- *                n * k^d at the latest, on average
+ *                Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010): a run
+ *                finds a fault that takes d such changes, among k points of n fibers, with a
+ *                chance of 1 / (n * k^d) or more
  * In both, who waits for another in a loop of the engine's lets all others go on first.
  *
  * Sections of fibers are their own, and a grace period waits for those of the time. What is retired
