@@ -2,7 +2,8 @@
 /*
  * Points before each access to shared memory, of an engine built with schedule_points.h, at which
  * threads of a soak lose time: what takes a few nanoseconds in the engine that ships is as likely
- * to be interrupted there as anything else.
+ * to be interrupted there as anything else. What fibers do in a way of their own, threads do as the
+ * engine that ships does.
  */
 #include "schedule_points.h"
 
@@ -27,4 +28,40 @@ void schedule_point(void)
     else if (dice <= SLOW_OF_1024)
         for (uint64_t i = state / 1024 % STALLS; i > 0; i--)
             ck_pr_stall();
+}
+
+void schedule_pause(void)
+{
+    schedule_point();
+    ck_pr_stall();
+}
+
+int schedule_lock(pthread_mutex_t *lock)
+{
+    return (pthread_mutex_lock)(lock);
+}
+
+void schedule_section_begin(void)
+{
+    (urcu_bp_read_lock)();
+}
+
+void schedule_section_end(void)
+{
+    (urcu_bp_read_unlock)();
+}
+
+void schedule_grace_period(void)
+{
+    (urcu_bp_synchronize_rcu)();
+}
+
+void schedule_retire(struct rcu_head *head, void (*free_it)(struct rcu_head *head))
+{
+    (urcu_bp_call_rcu)(head, free_it);
+}
+
+void schedule_retire_wait(void)
+{
+    (urcu_bp_barrier)();
 }
