@@ -72,8 +72,6 @@ FAULTS = {
          '    if (what == WEIR_SLOT_FROZEN && op->verb == WEIR_REFUND)\n'
          '        c->step.count = op->n;\n'
          '    else if (what != WEIR_SLOT_DONE)\n')]),
-    'a sweep leaves out what is moved': ('soak_points', 'sweep.c', [
-        ('    } while (sweep->frozen);', '    } while (false);')]),
     'a quick decision stores': ('soak', 'quick.c', [
         ('bool granted = weir_cas_acq_rel(word, &seen, m->mark | *payload); /* slot.h, O1, S4 */',
          'bool granted = (weir_store_release(word, m->mark | *payload), seen != 0);')]),
@@ -129,4 +127,5 @@ def main(arguments):
     return check(pathlib.Path(__file__).resolve().parents[2] / 'engine')
 
 
-sys.exit(main(sys.argv[1:]))
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

@@ -21,6 +21,7 @@ struct permits {
     unsigned calls;
     uint64_t seed;
     bool changes;
+    struct soak_barrier barrier;
     _Atomic uint64_t held[KEYS]; /* at least so many are in use */
     struct weir_atomic_u64 wrong, waited;
 };
@@ -76,6 +77,8 @@ static void play(void *context, unsigned index)
     struct permits *p = context;
     struct test_random random = {p->seed + index};
     for (unsigned i = 0; i < p->calls; i++) {
+        if (i % 4 == 0) /* a wake-up that got lost is not made good for by later calls */
+            soak_barrier_wait(&p->barrier);
         hold(p, &random);
         if (p->changes && index == 0 && i % 16 == 0) {
             struct weir_policy policy =
@@ -94,7 +97,8 @@ void soak_permits(uint64_t seed)
     p = (struct permits){.seed = seed, .changes = seed % 2 == 0};
     p.w = stress_open(64, WEIR_FULL_DENY, seed);
     p.limit = add_limit(p.w, "a", weir_concurrency(p.changes ? MOST : LEAST));
-    p.calls = (unsigned)(random_scaled(6000) / threads);
+    p.barrier.threads = threads;
+    p.calls = (unsigned)(random_scaled(1200) / threads);
     soak_run(seed, threads, SELDOM, play, &p);
     assert_int_equal(weir_load_relaxed(&p.wrong), 0);
     assert_true(weir_waiters_is_valid(p.w->waiters));
