@@ -14,3 +14,7 @@ suites_memory='unit property stress fuzz'
 # AddressSanitizer and UndefinedBehaviorSanitizer of clang 19, with sanitize_address of build.sh.
 # shellcheck disable=SC2034
 suites_address_clang='unit property fuzz'
+
+# ThreadSanitizer of gcc 12, with sanitize_thread of build.sh. Its runtime cannot follow two of the
+# tests, which start threads after a fork of many: f1_a_child_of_busy_threads of unit_fork and
+# a_child_begins_with_empty_queues of unit_waiters. clang's can, so only clang's is a configuration.
