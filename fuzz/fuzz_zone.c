@@ -115,6 +115,7 @@ struct made {
     size_t type_of[CHANGES_MAX];
     int64_t offset[TYPES];
     bool has_rule, has_summer;
+    bool damaged; /* it is no zone */
     int64_t standard, summer;
     struct yearly begins, ends;
     char footer[128];
@@ -314,6 +315,33 @@ static void put_block(struct file *f, const struct made *m, unsigned version, si
     put(f, 0x41424300, 4); /* ABC */
 }
 
+/* Two changes at one instant, a type or an offset that there is not, a rule and more. */
+static bool damage(struct bytes *b, struct made *m, unsigned version)
+{
+    switch (take(b) % 32) {
+    case 1:
+        if (m->count < 2)
+            return false;
+        m->at[1] = m->at[0];
+        return true;
+    case 2:
+        if (m->count < 1)
+            return false;
+        m->type_of[0] = TYPES;
+        return true;
+    case 3:
+        m->offset[TYPES - 1] = 93600;
+        return true;
+    case 4:
+        if (version == 0 || !m->has_rule)
+            return false;
+        m->footer[strlen(m->footer) - 1] = '/';
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void make(struct bytes *b, struct made *m, struct file *f)
 {
     static const unsigned versions[] = {'2', '3', '4', 0};
@@ -321,6 +349,7 @@ static void make(struct bytes *b, struct made *m, struct file *f)
 
     make_rule(b, m);
     make_changes(b, m, version == 0);
+    m->damaged = damage(b, m, version);
     f->size = 0;
     put_block(f, m, version, version == 0 ? m->count : 0, 4);
     if (version == 0) {
@@ -485,7 +514,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rc = weir_zone_read("local", &t);
     check(rc == 0 || rc == -EINVAL || (rc == -ENOENT && data[0] % 3 == 1) ||
           (rc == 0 && tz[3] == '\0'));
-    check(data[0] % 3 != 2 || rc == 0);
+    check(data[0] % 3 != 2 || rc == (made.damaged ? -EINVAL : 0));
     check(weir_zone_read("local", &again) == rc);
     if (rc == 0) {
         check(again.count == t.count && again.cycle_end == t.cycle_end);
