@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Shell functions of `dev model`: the protocol under the model checkers Relacy and Spin. Sourced
-# from the top of the tree, after .ci/build.sh. Run alone only by `dev`.
+# after .ci/build.sh, from the top of the tree.
 # shellcheck shell=bash
 
 # shellcheck disable=SC2034 # read by dev
@@ -38,11 +38,11 @@ model_jobs() {
     fi
     model_job life python3 tests/protocol/life.py -o "$model/life"
     for part in 0 1; do
-        model_job "removals-$part" python3 $removals -q -o "$model/removals-$part" -p "$part/2"
+        model_job "removals-$part" python3 $removals -q -o "$model/removals-$part" -p "$part/3"
     done
     for part in 0 1; do
         model_job "all-$part" "$model/protocol" -b 1 -d 1 -p "$part/2"
-        model_job "more-$part" "$model/protocol" matrix -b 2 -d 0 -p "$part/5"
+        model_job "more-$part" "$model/protocol" matrix -b 2 -d 0 -p "$part/6"
     done
 }
 
@@ -63,7 +63,8 @@ model_count() {
 }
 
 # run_model [full]: without an argument what takes two processors two minutes: every case with the
-# smaller bounds, a part of the matrix with larger ones, and the removals that are found at once.
+# smaller bounds, a third of the matrix with larger ones, and two thirds of the removals that are
+# found at once.
 run_model() {
     local full=
     case ${1-} in

@@ -50,7 +50,7 @@ SEEN = {
     'order: decision on a word': ('settings', 1, 1),
     'order: load of a word': ('compact', 1, 1),
     'order: first use of a word': ('anew', 1, 1),
-    'order: loading the done flags': ('handover', 2, 1),
+    'order: loading the done flags': ('handover', 2, 2, 'slow'),
     'order: swing of the shard': ('horizon', 1, 1),
     'order: moving bit': ('the', 1, 1),
     'order: first array of a shard': ('founded', 1, 1),
@@ -83,7 +83,7 @@ SEEN = {
     'order: loading the reach':
         'the same',
     'reach: raised before the claim': ('reach', 1, 1),
-    'order: setting of a done flag': ('handover', 2, 1),
+    'order: setting of a done flag': ('handover', 2, 2, 'slow'),
     'order: closing': ('root', 2, 2, 'slow'),
     'order: pausing':
         'who was counted before the pause is in the count of the same word',
@@ -96,14 +96,42 @@ SEEN = {
         'before the swing',
     'generation of a word': ('settings', 1, 1),
     'mark of a payload': ('settings', 1, 1),
+    're-pricing': ('change/full/equal', 1, 1),
+    're-basing': ('settings', 1, 1),
     'settings are read again': ('settings', 1, 1),
+    'settings are read again by a move':
+        'a move loads the settings after it has frozen the word with acquire: they '
+        'are as new as the word',
+    'a clock before a change': ('change/idle/stale', 1, 1),
+    'settings of a limit that is closing': ('remove/growing/equal', 1, 1),
+    'removal: calls have ended before moves forget': ('remove/growing/equal', 1, 1),
+    'removal: moves have ended before the id is used':
+        'no settings are freed here, and words of the removed limit are of '
+        'generations that the next does not know',
+    'removal: another generation': ('remove/empty/equal', 1, 1),
+    'order: publication of settings': ('settings', 1, 1),
+    'order: settings of a call': ('settings', 1, 1),
     'order: settings of a call, once':
         'the look whether the limit is open has loaded the same pointer with acquire '
         'just before',
+    'order: settings of a quick call': ('change/empty/equal', 1, 1),
+    'order: settings of a move': ('change/growing/equal', 1, 1),
     'order: settings of a limit that is closing':
         'the settings were published before, and seen, by who found the limit open or '
         'frozen words of theirs',
-    'order: closing': ('root', 2, 2, 'slow'),
+    'order: closing of a limit':
+        'the compare-and-swap that takes the settings away carries it',
+    'order: quick load of a word':
+        "a word of another generation is looked at again, with acquire, by the slot's "
+        'loop',
+    'order: quick decision on a word':
+        'it replaces a word of the same generation only, and so is part of the '
+        'release sequence of that word',
+    'check and charge are one step': ('debt', 1, 1),
+    'check and charge are one step: quick': ('admit/one/apart', 1, 1),
+    'first use is one step': ('debt', 1, 1),
+    'a frozen word is not used': ('debt', 1, 1),
     'done flag: who has done the chunk counts':
         'statistics alone depend on it: how many were left behind',
+    'done flag: chunks that nobody ends are done again': ('expire/growing/equal', 1, 1),
 }
