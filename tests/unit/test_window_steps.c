@@ -212,6 +212,36 @@ static void k11_a_sliding_reservation_of_another_origin(void **state)
     }
 }
 
+/* K11: of the window before the newest at most what is left of it comes back, of others nothing. */
+static void k11_a_sliding_window_gives_back_what_it_has(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t number, previous, current; /* a reservation of 4 was made in window 3 */
+        uint64_t count, previous_after, current_after;
+    } cases[] = {
+        {3, 2, 9, 4, 2, 5}, {3, 2, 3, 3, 2, 0}, {4, 7, 5, 4, 3, 5}, {4, 4, 5, 4, 0, 5},
+        {4, 2, 5, 2, 0, 5}, {4, 0, 5, 0, 0, 5}, {5, 7, 5, 0, 7, 5}, {2, 7, 5, 0, 7, 5},
+    };
+    struct weir_meter m = meter_of(weir_sliding_window(10, WEIR_DAY), 1000 * WEIR_DAY);
+    struct weir_instant at = instant_of(&m, 1003 * WEIR_DAY);
+    struct weir_operation op = {.verb = WEIR_CANCEL,
+                                .n = 4,
+                                .slot = weir_sliding_payload(&m, 3, 1, 7),
+                                .before = weir_sliding_payload(&m, 3, 1, 3),
+                                .origin = m.origin};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint64_t payload =
+            weir_sliding_payload(&m, cases[i].number, cases[i].previous, cases[i].current);
+        struct weir_step step = weir_algorithm_step(&m, payload, &op, &at);
+        assert_int_equal(step.count, cases[i].count);
+        assert_int_equal(step.write, cases[i].count != 0);
+        assert_int_equal(step.payload,
+                         weir_sliding_payload(&m, cases[i].number, cases[i].previous_after,
+                                              cases[i].current_after));
+    }
+}
+
 static void k16_k29_sliding_windows_of_other_settings(void **state)
 {
     (void)state;
@@ -358,6 +388,7 @@ int main(void)
         cmocka_unit_test(k29_a_calendar_window_past_all_times),
         cmocka_unit_test(k16_k29_fixed_windows_of_other_settings),
         cmocka_unit_test(k11_a_sliding_reservation_of_another_origin),
+        cmocka_unit_test(k11_a_sliding_window_gives_back_what_it_has),
         cmocka_unit_test(k16_k29_sliding_windows_of_other_settings),
         cmocka_unit_test(k16_a_sliding_window_counts_as_far_as_it_can),
         cmocka_unit_test(k07_more_than_the_limit_never_fits),
