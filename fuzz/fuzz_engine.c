@@ -59,6 +59,15 @@ static unsigned failing; /* calls for which allocations still fail */
 
 /* ---- what bytes stand for ----------------------------------------------------------------- */
 
+/* Where there is no database there is UTC. */
+static const char *zone_of(uint8_t byte)
+{
+    static const char *const names[] = {"UTC", "Asia/Kuala_Lumpur", "America/New_York"};
+    const struct weir_zone *zone;
+
+    return weir_zone_find(names[byte % 3], &zone) == 0 ? names[byte % 3] : names[0];
+}
+
 static struct weir_policy policy_of(const uint8_t data[4])
 {
     static const weir_ns periods[] = {
@@ -67,7 +76,6 @@ static struct weir_policy policy_of(const uint8_t data[4])
         WEIR_DAY,         30 * WEIR_DAY,        366 * WEIR_DAY};
     static const uint64_t limits[] = {0,   1,   2,    3,     5,       7,       10,
                                       100, 127, 1000, 65535, 1000000, 16777215};
-    static const char *const zones[] = {"UTC", "Asia/Kuala_Lumpur", "America/New_York"};
     uint64_t limit = limits[data[1] % 13];
     weir_ns period = periods[data[2] % 11];
     struct weir_policy policy;
@@ -80,8 +88,7 @@ static struct weir_policy policy_of(const uint8_t data[4])
     case 1:
         return weir_aligned_window(limit, period, (int64_t)data[3] * 675 - 86400);
     case 2:
-        return weir_calendar_window(limit, (enum weir_calendar)(1 + data[2] % 3),
-                                    zones[data[3] % 3]);
+        return weir_calendar_window(limit, (enum weir_calendar)(1 + data[2] % 3), zone_of(data[3]));
     case 3:
         return weir_sliding_window(limit, period);
     case 4:

@@ -70,9 +70,17 @@ static weir_ns span_of(uint8_t a, uint8_t b)
     return a < 128 ? units[a % 8] * (1 + b) : number_of((uint8_t)(a - 128), b);
 }
 
+/* Where there is no database there is UTC. */
+static const char *zone_of(uint8_t byte)
+{
+    static const char *const names[] = {"UTC", "Asia/Kuala_Lumpur", "America/New_York"};
+    const struct weir_zone *zone;
+
+    return weir_zone_find(names[byte % 3], &zone) == 0 ? names[byte % 3] : names[0];
+}
+
 static struct weir_policy policy_of(const uint8_t *data)
 {
-    static const char *const zones[] = {"UTC", "Asia/Kuala_Lumpur", "America/New_York"};
     uint64_t limit = number_of(data[1], data[2]);
     weir_ns period = span_of(data[3], data[4]);
     struct weir_policy policy;
@@ -84,7 +92,7 @@ static struct weir_policy policy_of(const uint8_t *data)
         return weir_aligned_window(limit & 0x1ffffff, period, (int64_t)data[5] * 675 - 86400);
     case 2:
         return weir_calendar_window(limit & 0x1ffffff, (enum weir_calendar)(1 + data[3] % 3),
-                                    zones[data[4] % 3]);
+                                    zone_of(data[4]));
     case 3:
         return weir_sliding_window(limit & 0x1ffffff, period);
     case 4:
