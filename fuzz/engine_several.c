@@ -175,7 +175,8 @@ static bool charge_one(struct world *world, const struct request *r, weir_ns now
     if (rules->policy.kind == WEIR_FIXED_WINDOW && !rules_is_unlimited(rules) && r->n != 0) {
         model_int unix_ns = (model_int)now + (window_on_wall(l) ? l->wall : 0);
 
-        state->window.ahead = window_start(l, state->window.position) > unix_ns;
+        if (wait != 0) /* else it begins at once, be it a grain later */
+            state->window.ahead = window_start(l, state->window.position) > unix_ns;
         if ((model_int)wait > l->longest)
             l->longest = (model_int)wait;
     }
