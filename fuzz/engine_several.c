@@ -62,8 +62,11 @@ static void begin_all(struct world *world, const struct request *requests, size_
 {
     for (size_t i = 0; i < count; i++)
         if (is_open(world, requests[i].limit)) {
-            begin(world, requests[i].limit, now);
-            ask_clock(world, requests[i].limit, now);
+            /* a call for all that was refused is no first call, and has asked no clock */
+            if (settings_of(world, requests[i].limit)->generation != 0)
+                begin(world, requests[i].limit, now);
+            if (weir_load_relaxed(&world->w->wall_told) == now)
+                ask_clock(world, requests[i].limit, now);
         }
 }
 
