@@ -391,6 +391,6 @@ init {
 #else
     run process(FAST, COMPACT, A, true);
     run process(FAST, GROW, CHANGE, false);
-    finished == 2 -> run process(FAST, C, D, false)
+    finished == 2 -> run process(FAST, A, D, false)
 #endif
 }

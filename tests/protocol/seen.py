@@ -52,9 +52,9 @@ SEEN = {
     'order: first use of a word': ('anew', 1, 1),
     'order: loading the done flags': ('handover', 2, 2, 'slow'),
     'order: swing of the shard': ('horizon', 1, 1),
-    'order: moving bit': ('the', 1, 1),
+    'order: moving bit': ('scenarios', 1, 1),
     'order: first array of a shard': ('founded', 1, 1),
-    'order: shard, closer look': ('the', 1, 1),
+    'order: shard, closer look': ('scenarios', 1, 1),
     'order: shard, is it current':
         'the value alone is compared; who goes round loads the word with acquire',
     'order: publication of next': ('full', 1, 1),
