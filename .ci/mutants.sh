@@ -2,9 +2,14 @@
 # Mutation testing: tests/mutants. Sourced after build.sh, from the top of the tree.
 
 packages_mutants=(gcc libc6-dev pkg-config python3 liburcu-dev libck-dev libxxhash-dev libcmocka-dev
-    clang-14 libclang-rt-14-dev llvm-14)
+    clang-14 libclang-rt-14-dev llvm-14 python3-clang-19 libclang-19-dev)
 
-# run_mutants [all | ten [SEED] | why NAME | NAME...]: the last line is "N passed, N failed".
+# run_mutants [all | flips | ten [SEED] | why NAME | NAME...]: the last line is "N passed, N failed".
 run_mutants() {
-    python3 tests/mutants/run_mutants.py "$@"
+    if [[ ${1-} == flips ]]; then
+        shift
+        /usr/bin/python3 tests/mutants/run_flips.py "$@"
+    else
+        python3 tests/mutants/run_mutants.py "$@"
+    fi
 }

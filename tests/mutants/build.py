@@ -29,7 +29,7 @@ SCHEDULES_SUPPORT = ['stress/schedule.c', 'stress/history.c', 'stress/mix.c', 's
 PACKAGES = ['liburcu-bp', 'ck', 'libxxhash', 'cmocka']
 
 # A program that takes longer hangs, at the scale that is set here.
-WALL_S, PROCESSOR_S = 60, 20
+WALL_S, PROCESSOR_S = 30, 20
 SCALE = {'WEIR_TEST_SCALE': '10', 'WEIR_STRESS_SCALE': '10'}
 
 

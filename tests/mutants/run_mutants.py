@@ -23,8 +23,10 @@ from math import gcd
 
 import build
 import of_algorithms
+import of_limiter
+import of_table
 
-MUTANTS = of_algorithms.MUTANTS
+MUTANTS = of_algorithms.MUTANTS + of_table.MUTANTS + of_limiter.MUTANTS
 JOBS = int(os.environ.get('WEIR_MUTANTS_JOBS', '2'))
 ENGINE = build.ROOT / 'engine'
 MODEL = build.ROOT / 'tests' / 'protocol'
