@@ -61,6 +61,7 @@ fuzz_result() {
 
 # run_fuzz SECONDS [NAME...]
 run_fuzz() {
+    [[ ${1-} =~ ^[1-9][0-9]*$ ]] || wrong_usage "fuzz: for how many seconds a target?"
     local seconds=$1 names=() name i passed=0 failed=0 jobs=()
     shift
     for name in "$@"; do

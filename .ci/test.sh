@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 # The configurations of `./dev test`, and how their results are counted. Sourced by dev.
 
-configurations=(gcc asan words tsan clang14 clang19 arm64)
+. .ci/sanitizers.sh
+
+configurations=(gcc asan words memory tsan clang14 clang19 kinds model schedules fuzz mutants arm64)
 
 # Sums over all configurations.
 passed=0 failed=0 skipped=0
@@ -48,12 +50,38 @@ configuration() {
     result "$name" "${counts[@]}" $((SECONDS - start))
 }
 
+# proof NAME ARGUMENT...: the selection of `./dev NAME` that ends in minutes; its last line counts.
+proof() {
+    local name=$1 log=.build/$1.test.log start=$SECONDS packages="packages_${1}[@]" last
+    shift
+    say "$name $*"
+    (
+        # shellcheck source=/dev/null
+        . ".ci/$name.sh"
+        need "${!packages}"
+        "run_$name" "$@"
+    ) >"$log" 2>&1 || true
+    last=$(tail -n 1 "$log")
+    if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+        ((BASH_REMATCH[2] == 0)) || tail -n 60 "$log"
+        result "$name" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" 0 $((SECONDS - start))
+    else
+        tail -n 60 "$log"
+        result "$name" 0 1 0 $((SECONDS - start))
+    fi
+}
+
 run_configuration() {
     case $1 in
+    kinds | model | schedules) proof "$1" ;;
+    fuzz) proof fuzz 20 ;;
+    mutants) proof mutants ten ;;
     gcc) configuration gcc gcc 100 all -Dbench=disabled ;;
     asan) configuration asan gcc 10 'unit conformance property stress fuzz recipes' -Dbench=disabled \
         "${sanitize_address[@]}" ;;
     words) configuration words clang-19 10 property -Dbench=disabled "${sanitize_words[@]}" ;;
+    memory) configuration memory clang-19 10 "$suites_memory" -Dcli=disabled -Dbench=disabled \
+        "${sanitize_memory[@]}" ;;
     tsan) configuration tsan clang-14 30 'unit stress' -Dbench=disabled "${sanitize_thread[@]}" ;;
     clang14) configuration clang14 clang-14 100 '' --buildtype=release -Dbench=auto ;;
     clang19) configuration clang19 clang-19 100 unit -Dbench=auto ;;

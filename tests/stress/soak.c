@@ -185,6 +185,7 @@ static void play(void **state)
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++)
         signal(faults[i], SIG_DFL);
+    assert_true(round_now.mix < MIXES);
     mixes[round_now.mix].round(round_now.seed);
 }
 

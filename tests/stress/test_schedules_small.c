@@ -790,23 +790,71 @@ static void run_mix(size_t mix)
     stress_report(mixes[mix].name, &sums.counts, 0);
 }
 
-#define MIX(name, number)                                                                          \
-    static void name(void **state)                                                                 \
-    {                                                                                              \
-        (void)state;                                                                               \
-        run_mix(number);                                                                           \
-    }
-MIX(s1_s2_s4_few_calls, 0)
-MIX(s3_s5_few_calls_and_growth, 1)
-MIX(s1_m1_few_calls_of_a_full_table, 2)
-MIX(s5_k16_few_calls_and_changes, 3)
-MIX(s5_k16_few_calls_and_changes_and_growth, 4)
-MIX(s1_o3_few_calls_and_removal, 5)
-MIX(s1_few_calls_by_other_clocks, 6)
-MIX(s1_s5_few_calls_by_other_clocks_and_growth, 7)
-MIX(s1_s2_s6_few_calls_on_several_keys, 8)
-MIX(s1_s2_s6_few_calls_on_several_keys_and_growth, 9)
-MIX(s1_s2_k26_few_calls_for_the_last_places, 10)
+static void s1_s2_s4_few_calls(void **state)
+{
+    (void)state;
+    run_mix(0);
+}
+
+static void s3_s5_few_calls_and_growth(void **state)
+{
+    (void)state;
+    run_mix(1);
+}
+
+static void s1_m1_few_calls_of_a_full_table(void **state)
+{
+    (void)state;
+    run_mix(2);
+}
+
+static void s5_k16_few_calls_and_changes(void **state)
+{
+    (void)state;
+    run_mix(3);
+}
+
+static void s5_k16_few_calls_and_changes_and_growth(void **state)
+{
+    (void)state;
+    run_mix(4);
+}
+
+static void s1_o3_few_calls_and_removal(void **state)
+{
+    (void)state;
+    run_mix(5);
+}
+
+static void s1_few_calls_by_other_clocks(void **state)
+{
+    (void)state;
+    run_mix(6);
+}
+
+static void s1_s5_few_calls_by_other_clocks_and_growth(void **state)
+{
+    (void)state;
+    run_mix(7);
+}
+
+static void s1_s2_s6_few_calls_on_several_keys(void **state)
+{
+    (void)state;
+    run_mix(8);
+}
+
+static void s1_s2_s6_few_calls_on_several_keys_and_growth(void **state)
+{
+    (void)state;
+    run_mix(9);
+}
+
+static void s1_s2_k26_few_calls_for_the_last_places(void **state)
+{
+    (void)state;
+    run_mix(10);
+}
 
 /* What a seed says is all that there is: the same points, switches and answers each time. */
 static void a_seed_says_all(void **state)

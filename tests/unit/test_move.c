@@ -511,7 +511,7 @@ static void m1_an_entry_counted_between_two_swings(void **state)
         assert_true(claimed);
         while (weir_shard_help(&first)) {}
         assert_int_equal(weir_load_relaxed(&to->moved), KEYS - 1);
-        stop_at(3, move_on, &others); /* after the shard's word was changed */
+        stop_at(4, move_on, &others); /* after the shard's word was changed */
         weir_shard_swing(&first);
         assert_true(was_stopped());
         if (when == 1)
