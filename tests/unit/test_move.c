@@ -477,6 +477,33 @@ static void m1_a_shard_is_led_on_once(void **state)
     }
 }
 
+/* O5: a thread that has its chunk in hand when the others end the move puts one entry into the
+   array in use, by which it finds that out, and not all those that only its older clock finds in
+   debt: a smaller array, which was tried for size meanwhile, could not hold them. */
+static void s5_who_comes_after_a_move_puts_one_entry(void **state)
+{
+    (void)state;
+    struct weir_table *t = open_keys();
+    for (uint64_t i = 0; i < KEYS; i++)
+        put_key(t, tag_of(i), 600);
+    struct weir_array *to = begin_move(t, order_of(64), 500);
+    struct weir_effort late = helper_of(t, 0, 500);
+    uint64_t chunk;
+    bool again;
+    assert_true(weir_move_next_chunk(&late.move, 0, &chunk, &again));
+    weir_read_begin();
+    settle(t, 700);
+    assert_ptr_equal(root_of(t), to);
+    assert_int_equal(weir_array_count(to), 0);
+    weir_move_chunk(&late.move, chunk);
+    assert_int_equal(weir_array_count(to), 1);
+    assert_int_equal(late.move.moved, 1);
+    weir_shard_pay(&late);
+    weir_read_end();
+    assert_settled(t, 1);
+    alone_close(t);
+}
+
 struct two_swings {
     struct weir_table *t;
     struct weir_effort *late;
@@ -563,6 +590,7 @@ int main(void)
         cmocka_unit_test(s5_k28_a_thread_stops_with_a_claimed_tag),
         cmocka_unit_test(s5_a_chunk_is_done_when_all_of_it_is_seen),
         cmocka_unit_test(m1_a_shard_is_led_on_once),
+        cmocka_unit_test(s5_who_comes_after_a_move_puts_one_entry),
         cmocka_unit_test(m1_an_entry_counted_between_two_swings),
         cmocka_unit_test(k28_no_swing_before_all_is_moved),
     };
