@@ -6,10 +6,11 @@ packages_mutants=(gcc libc6-dev pkg-config python3 liburcu-dev libck-dev libxxha
 
 # run_mutants [all | flips | ten [SEED] | why NAME | NAME...]: the last line is "N passed, N failed".
 run_mutants() {
+    # The bindings of libclang are those of the system.
     if [[ ${1-} == flips ]]; then
         shift
-        /usr/bin/python3 tests/mutants/run_flips.py "$@"
+        PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 tests/mutants/run_flips.py "$@"
     else
-        python3 tests/mutants/run_mutants.py "$@"
+        PYTHONDONTWRITEBYTECODE=1 python3 tests/mutants/run_mutants.py "$@"
     fi
 }
