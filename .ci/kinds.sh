@@ -12,7 +12,8 @@ packages_kinds=(gcc libc6-dev pkg-config meson ninja-build python3
 # ran_since_built LOG: no program of a test is newer, and the log is whole.
 ran_since_built() {
     [[ -f $1 && -z $(find .build/gcc/tests -type f -perm -u+x -newer "$1" -print -quit) ]] &&
-        grep -q '"stress_' "$1" && grep -q '"unit_' "$1" && grep -q '"conformance_' "$1"
+        grep -q '/ stress_' "$1" && grep -q '/ unit_' "$1" && grep -q '/ conformance_' "$1" &&
+        grep -q '/ property_' "$1"
 }
 
 run_kinds() {

@@ -50,7 +50,11 @@ model_jobs() {
 # job that ended without saying which case is to blame counts as failed.
 model_count() {
     awk '
-        { name = $0; sub(/^(not )?ok [0-9]+ - /, "", name); sub(/: .*| (holds|fails) after .*/, "", name) }
+        {
+            name = $0
+            sub(/^(not )?ok [0-9]+ - /, "", name)
+            if (!sub(/ -- .*/, "", name)) sub(/: .*| (holds|fails) after .*/, "", name)
+        }
         /^ok / { seen[name] = 1 }
         /^not ok / { seen[name] = 1; failed[name] = 1; blamed[FILENAME] = 1 }
         /^ended with/ && !(FILENAME in blamed) { seen[FILENAME] = 1; failed[FILENAME] = 1 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # `./dev proof`: everything that shows that weir keeps its promises, at full size. Sourced by dev.
 
-# What a full proof does, and how long a part takes at 100 %.
+# Runs, and seconds, of the parts that PERCENT scales; the others have a size of their own.
 proof_schedules=20000000
 proof_fuzz=1800
 proof_soak=3600
@@ -12,19 +12,12 @@ of() {
     printf '%d' $((part > 0 ? part : 1))
 }
 
-# prove NAME COMMAND...: one part; its whole output is kept, its last line counted and shown.
+# prove NAME ARGUMENT...: one part, `./dev ARGUMENT...`; its whole output is kept.
 prove() {
-    local name=$1 log=.build/proof/$1.log start=$SECONDS last
+    local name=$1
     shift
-    say "$name: $*"
-    (set +e && "$@") >"$log" 2>&1 || true
-    last=$(tail -n 1 "$log")
-    if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
-        result "$name" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" 0 $((SECONDS - start))
-    else
-        tail -n 30 "$log"
-        result "$name" 0 1 0 $((SECONDS - start))
-    fi
+    say "$name: ./dev $*"
+    counted "$name" ".build/proof/$name.log" ./dev "$@"
 }
 
 # What the figures are of.
@@ -43,17 +36,17 @@ run_proof() {
     rm -rf .build/proof
     mkdir -p .build/proof
     proof_setting | tee .build/proof/setting
-    prove test ./dev test
-    prove analyze run_analyze
-    prove coverage run_coverage
-    prove model run_model full
-    prove schedules run_schedules "$(of "$percent" $proof_schedules)"
-    prove schedule-faults run_schedules faults
-    prove fuzz run_fuzz "$(of "$percent" $proof_fuzz)"
-    prove soak run_soak "$(of "$percent" $proof_soak)"
-    prove soak-faults run_soak faults
-    prove mutants run_mutants all
-    prove flips run_mutants flips
+    prove test test
+    prove analyze analyze
+    prove coverage coverage
+    prove model model full
+    prove schedules schedules "$(of "$percent" $proof_schedules)"
+    prove schedule-faults schedules faults
+    prove fuzz fuzz "$(of "$percent" $proof_fuzz)"
+    prove soak soak "$(of "$percent" $proof_soak)"
+    prove soak-faults soak faults
+    prove mutants mutants all
+    prove flips mutants flips
     printf '%d passed, %d failed\n' "$passed" "$failed"
     ((failed == 0))
 }

@@ -50,25 +50,28 @@ configuration() {
     result "$name" "${counts[@]}" $((SECONDS - start))
 }
 
-# proof NAME ARGUMENT...: the selection of `./dev NAME` that ends in minutes; its last line counts.
-proof() {
-    local name=$1 log=.build/$1.test.log start=$SECONDS packages="packages_${1}[@]" last
-    shift
-    say "$name $*"
-    (
-        # shellcheck source=/dev/null
-        . ".ci/$name.sh"
-        need "${!packages}"
-        "run_$name" "$@"
-    ) >"$log" 2>&1 || true
+# counted NAME LOG COMMAND...: runs it with its output in LOG, and counts what its last line counts.
+# Nothing counted at all, and a status that the counts do not explain, count as a failure.
+counted() {
+    local name=$1 log=$2 start=$SECONDS status=0 last
+    shift 2
+    "$@" >"$log" 2>&1 || status=$?
     last=$(tail -n 1 "$log")
-    if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
-        ((BASH_REMATCH[2] == 0)) || tail -n 60 "$log"
+    if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]] &&
+        ((BASH_REMATCH[1] + BASH_REMATCH[2] > 0 && (BASH_REMATCH[2] > 0) == (status > 0))); then
+        ((status == 0)) || tail -n 60 "$log"
         result "$name" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" 0 $((SECONDS - start))
     else
         tail -n 60 "$log"
+        say "$name: ended with status $status"
         result "$name" 0 1 0 $((SECONDS - start))
     fi
+}
+
+# proof NAME ARGUMENT...: the selection of `./dev NAME` that ends in minutes.
+proof() {
+    say "$*"
+    counted "$1" ".build/$1.proof.log" ./dev "$@"
 }
 
 run_configuration() {
@@ -84,7 +87,8 @@ run_configuration() {
         "${sanitize_memory[@]}" ;;
     tsan) configuration tsan clang-14 30 'unit stress' -Dbench=disabled "${sanitize_thread[@]}" ;;
     clang14) configuration clang14 clang-14 100 '' --buildtype=release -Dbench=auto ;;
-    clang19) configuration clang19 clang-19 100 unit -Dbench=auto ;;
+    clang19) configuration clang19 clang-19 100 "$suites_address_clang" -Dbench=disabled \
+        "${sanitize_address[@]}" ;;
     arm64) configuration arm64 aarch64-linux-gnu-gcc 100 '' --cross-file .build/arm64.ini \
         -Dbench=disabled ;;
     esac

@@ -17,8 +17,9 @@ bool weir_call_begin_aside(struct weir_call *c, struct weir *w, int limit, weir_
     return true;
 }
 
-/* Looks up a word of an unknown generation: newer settings, or none newer. The word was loaded with
-   acquire, so that the settings it was written under, or newer ones, are seen here. */
+/* Looks up a word of an unknown generation, or a key that is gone: newer settings, or none newer.
+   The word was loaded with acquire, or what shows that the key is gone, so that the settings under
+   which it was written or left behind, or newer ones, are seen here. */
 static __attribute__((noinline)) void reload(struct weir_call *c, struct weir_reader *reader)
 {
     const struct weir_settings *next = weir_limit_settings(c->l);

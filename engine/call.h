@@ -5,7 +5,8 @@
  *   begin    enter a read section, load the limit's settings, tell where `now` is on their line
  *
  *   apply    the slot's loop, on the key's slot where the first look finds it; else the key is
- *            placed first (place.c), and newer settings are looked up for a word of unknown ones
+ *            placed first (place.c), and newer settings are looked up for a word of unknown ones,
+ *            and for a key that is not there
  *
  *   end      weir_read_end()
  *
@@ -109,7 +110,8 @@ void weir_call_apply_to_overflow(struct weir_call *c, const struct weir_operatio
 void weir_call_apply_closely(struct weir_call *c, const struct weir_probe *probe,
                              const struct weir_operation *op, bool claims);
 
-/* Applies the operation to the key. `claims`: it may write, so the key gets a slot. */
+/* Applies the operation to the key. `claims`: by the settings that the call began with it may
+   write, so the key gets a slot. */
 WEIR_INLINE void weir_call_apply(struct weir_call *c, weir_key key, const struct weir_operation *op,
                                  bool claims)
 {

@@ -110,15 +110,15 @@ static inline void weir_move_count(struct weir_move *m)
 }
 
 /*
- * Puts a word into the next array unless the key has one there. It has room (O5), unless the move
- * has ended meanwhile: then others have done this.
+ * Puts a word into the next array unless the key has one there. It has room but for what O5 says,
+ * or the move has ended meanwhile: then others have done this.
  */
 static inline void weir_move_put(struct weir_move *m, uint64_t tag, uint64_t word)
 {
     struct weir_search s;
     bool claimed;
-    /* Who comes late finds out with the first entry that nobody else has put there, one that is not
-       idle by his clock alone. More of these might have no room where the array is moved to. */
+    /* Who comes late finds out with the first entry that nobody else has put there, one that his
+       clock alone finds in use. More of these might have no room where the array is moved to. */
     if (m->ended)
         return; /* O4 */
     enum weir_found found =

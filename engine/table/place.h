@@ -46,8 +46,8 @@ static inline bool weir_place_reserve(const struct weir_effort *e, struct weir_a
         uint64_t others =
             in == root ? weir_load_relaxed(&in->moved) & WEIR_COUNT_MASK : weir_array_count(root);
         if (*closed) {
-            /* Acquire: pairs with who closed it, as a root. Who begins anew sees the shard's word
-               that said so, or a newer one (P1). */
+            /* Acquire: pairs with who closed or paused it, as a root. Who begins anew sees the
+               shard's word that said so, or a newer one (P1). */
             weir_load_acquire(&in->fresh);
             return false;
         }

@@ -109,7 +109,7 @@ static inline void weir_shard_swing(struct weir_effort *e)
     if (!weir_move_is_done(&e->move))
         return;
     /* Before the swing: who finds the shard led on counts all that was put there without this flag;
-       see weir_move_put. */
+       see weir_move_put. In one order with the adds to the count; the swing publishes it. */
     weir_or_acq_rel(&to->moved, WEIR_ENDED);
     uint64_t packed = weir_array_pack(from) | WEIR_ARRAY_MOVING;
     /* Release: pairs with weir_table_word; all that was moved is seen. Acquire: see is_done. */

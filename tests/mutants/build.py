@@ -20,12 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / '.build' / 'mutants'
 
-SUPPORT = ['conformance/csv.c', 'conformance/differences.c', 'model/bucket_model.c',
-           'model/subject.c', 'model/window_model.c', 'property/twin.c',
-           'property/window_subject.c', 'stress/history.c', 'stress/mix.c', 'stress/stress.c']
-SCHEDULES = 'stress/schedules'  # of an engine of its own
-SCHEDULES_SUPPORT = ['stress/schedule.c', 'stress/history.c', 'stress/mix.c', 'stress/stress.c',
-                     'model/bucket_model.c']
+# Of an engine of their own, which has points before its accesses to shared memory.
+SCHEDULES = ('stress/schedules', 'stress/schedules_small')
 PACKAGES = ['liburcu-bp', 'ck', 'libxxhash', 'cmocka']
 
 # A program that takes longer hangs, at the scale that is set here.
@@ -43,7 +39,19 @@ def test_programs():
     table = re.search(r'test_programs = \{(.*?)\n\}', text, re.S).group(1)
     names = [f'{suite}/{name}' for suite, block in re.findall(r"'(\w+)': \[(.*?)\]", table, re.S)
              for name in re.findall(r"'(\w+)'", block)]
-    return names + [SCHEDULES]
+    return names + list(SCHEDULES)
+
+
+def support_of(program):
+    """The sources, below tests/, that meson builds the program from beside its own."""
+    text = (ROOT / 'tests/meson.build').read_text()
+    if program in SCHEDULES:
+        begin = text.index(f"executable('{program.replace('/', '_')}'")
+    else:
+        begin = text.index("support_lib = static_library(")
+    block = text[begin:text.index('include_directories:', begin)]
+    return [path for path in re.findall(r"'([\w/]+\.c)'", block)
+            if not path.rsplit('/', 1)[-1].startswith('test_')]
 
 
 def source_of(program):
@@ -164,16 +172,14 @@ class Tree:
         test_flags = [f'-I{ROOT}/tests'] + [f'-I{ROOT}/tests/{folder}' for folder in (
             'conformance', 'model', 'property', 'stress')]
         tls = ['-ftls-model=initial-exec']
-        if name == SCHEDULES:
+        if name in SCHEDULES:
             points = [*tls, *test_flags, '-DWEIR_RCU_OUTSIDE=1', '-include', 'schedule_points.h']
             objects = [self.object_for(source, tls if source == 'counters.c' else points, 'points/')
                        for source in engine_sources(self.engine)]
-            support = SCHEDULES_SUPPORT
         else:
             objects = [self.object_for(source, tls) for source in engine_sources(self.engine)]
-            support = SUPPORT
         objects += [self.object_for(str(ROOT / 'tests' / source), test_flags)
-                    for source in support]
+                    for source in support_of(name)]
         objects += [self.object_for(source, test_flags)
                     for source in [str(source_of(name)), *self.more]]
         target = self.folder / name

@@ -11,8 +11,8 @@ class Mutant:
 
     breaks   kinds (K01...; a test with that kind in its name has to fail) and guarantees (S1...)
     by       the test programs that are tried first. More than one, where more than one tells
-    under    the build that sees it: plain, tsan; or model: the order of an access, which no run on
-             this processor shows, for the model checker
+    under    the build that sees it: plain, or tsan. (Orders of accesses that no run on this processor
+             shows are taken away under the model checker: tests/protocol/removals.py.)
     """
     name: str
     file: str

@@ -25,12 +25,15 @@ FOLDER = build.WORK / 'flips'
 SURVIVORS = Path(__file__).with_name('flip_survivors.txt')
 # What takes long and asks nothing of these headers that others do not.
 LEFT_OUT = {'unit/fork', 'stress/changes_mixed', 'unit/arena', 'unit/arena_refusals'}
+NUMBERS = 4096  # as in flip.h
 LEAST_S = 3  # of processor time, whatever the program takes otherwise
 
 
 def make_tree():
     """Instrumented copy, built; only what changed is written."""
     found = flips.conditions()
+    if len(found) > NUMBERS:
+        sys.exit(f'{len(found)} conditions: flip.h has room for {NUMBERS}')
     with tempfile.TemporaryDirectory(dir=build.WORK) as fresh:
         copy = Path(fresh) / 'engine'
         shutil.copytree(build.ROOT / 'engine', copy,
@@ -70,8 +73,8 @@ def measure(tree):
             continue
         asked = set()
         notes = path.read_bytes() if path.exists() else b''
-        for at in range(0, len(notes), 4096):
-            asked |= {i for i, note in enumerate(notes[at:at + 4096]) if note}
+        for at in range(0, len(notes), NUMBERS):
+            asked |= {i for i, note in enumerate(notes[at:at + NUMBERS]) if note}
         asked_by.append((program, outcome.seconds, asked))
     asked_by.sort(key=lambda entry: entry[1])
     kept.write_text(key + '\n' + json.dumps([(program, seconds, sorted(ids)) for
@@ -114,6 +117,8 @@ def main(texts):
     print(f'   {len(found)} conditions, {len(programs)} programs', flush=True)
     chosen = [number for number, condition in enumerate(found)
               if not texts or any(text in condition.key for text in texts)]
+    if not chosen or not programs:
+        sys.exit('no such condition' if programs else 'no program passes without a flip')
     listed = listed_survivors()
     killed, survived, failed, by = 0, 0, 0, {}
     with ThreadPoolExecutor(JOBS) as pool:
@@ -145,4 +150,7 @@ def main(texts):
 
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except build.BuildError as error:
+        sys.exit(f'cannot be built: {error}')

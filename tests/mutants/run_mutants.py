@@ -29,7 +29,6 @@ import of_table
 MUTANTS = of_algorithms.MUTANTS + of_table.MUTANTS + of_limiter.MUTANTS
 JOBS = int(os.environ.get('WEIR_MUTANTS_JOBS', '2'))
 ENGINE = build.ROOT / 'engine'
-MODEL = build.ROOT / 'tests' / 'protocol'
 
 
 class Baseline:
@@ -208,27 +207,21 @@ def ten_of(mutants, seed):
 
 def main(arguments):
     by_name = {mutant.name: mutant for mutant in MUTANTS}
-    runnable = [mutant for mutant in MUTANTS if mutant.under != 'model']
     what = arguments[0] if arguments else 'all'
     rest = arguments[1:]
     if what == 'all':
-        models = len(MUTANTS) - len(runnable)
-        print(f'   {models} mutants are orders that only the model checker sees'
-              f'{"" if MODEL.is_dir() else ", which is not there"}: left out')
-        passed, failed = run(runnable, True)
+        passed, failed = run(MUTANTS, True)
     elif what == 'ten':
         commit = subprocess.run(['git', 'rev-parse', 'HEAD'], cwd=build.ROOT,
                                 stdout=subprocess.PIPE, text=True).stdout.strip()
         seed = int(rest[0], 0) if rest else int(commit[:8] or '0', 16)
         print(f'   seed {seed}')
-        passed, failed = run(ten_of(runnable, seed), False)
+        passed, failed = run(ten_of(MUTANTS, seed), False)
     else:
         names = rest if what == 'why' else arguments
         unknown = [name for name in names if name not in by_name]
         if unknown or not names:
             sys.exit(f'unknown mutant: {" ".join(unknown) or "none given"}')
-        if any(by_name[name].under == 'model' for name in names):
-            sys.exit('that is one for the model checker')
         if what == 'why':
             results = [why(by_name[name]) for name in names]
             passed, failed = (sum(column) for column in zip(*results))

@@ -44,8 +44,9 @@ def look(folder, options):
     errors = re.search(r'errors: (\d+)', run.stdout)
     states = re.search(r'(\d+) states, stored', run.stdout)
     kind = re.search(r'pan:\d+: (.*) \(at depth', run.stdout)
-    if errors is None or states is None or 'Search not completed' in run.stdout + run.stderr and \
-            errors.group(1) == '0':
+    said = run.stdout + run.stderr
+    if errors is None or states is None or errors.group(1) == '0' and (
+            'Search not completed' in said or 'max search depth too small' in said):
         return None, 0, ''
     return int(errors.group(1)), int(states.group(1)), kind.group(1) if kind else ''
 

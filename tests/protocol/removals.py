@@ -359,7 +359,8 @@ def build(folder, include, flags, out):
 
 
 def run(program, cases, preemptions, delays, limit):
-    """The line of the first case that fails, without its number; None: none did in time."""
+    """The line of the first case that fails, without its number; '': none does; None: not all was
+    looked at in time."""
     command = [program] + cases + ['-x', '-b', str(preemptions), '-d', str(delays)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
@@ -368,7 +369,9 @@ def run(program, cases, preemptions, delays, limit):
     if done.returncode < 0:
         return 'the program ends by signal %d' % -done.returncode
     failed = [line for line in done.stdout.split('\n') if line.startswith('not ok')]
-    return failed[0].split(' - ', 1)[1] if failed else None
+    if failed:
+        return failed[0].split(' - ', 1)[1]
+    return '' if done.returncode == 0 and '\nok ' in '\n' + done.stdout else None
 
 
 def search(program, name):
@@ -392,10 +395,12 @@ def judge(program, name):
             line = run(program, cases, preemptions, delays, limit)
             if line:
                 return False, 'expected not to be seen (%s); but: %s' % (seen, line)
+            if line is None:
+                return False, 'not all was looked at in %d s: %s' % (limit, ' '.join(cases))
         return True, 'expected not to be seen, and is not: ' + seen
     case, preemptions, delays = seen[:3]
     line = run(program, [case], preemptions, delays, 600)
-    if line is None:
+    if not line:
         return False, 'NOT SEEN in %s -b %d -d %d' % (case, preemptions, delays)
     return True, '%s (-b %d -d %d)' % (line, preemptions, delays)
 
@@ -441,8 +446,10 @@ def main():
             else:
                 right, what = judge(program, name)
         wrong += not right
-        print('%s %d - %s: %s, %.1f s in all' % ('ok' if right else 'not ok', number, name, what,
+        print('%s %d - without %s -- %s, %.1f s in all' % ('ok' if right else 'not ok', number, name, what,
                                                  time.time() - began), flush=True)
+    if options.only_text:
+        print('1..%d' % len(chosen[part::parts]))
     return wrong != 0
 
 

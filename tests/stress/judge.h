@@ -15,6 +15,9 @@
  *   all      weir_decide_all may take and give back a few times, before it takes or refuses
  *   changes  a call uses any settings that were in use while it was under way. A key is of the
  *            settings of its last writer, and is read by newer ones as it is after their change
+ *   cut      a cancel of a reservation from before a change gives back nothing, where a trim or a
+ *            limit that was added may have swept the way there
+ *   removed  a balance that is set meanwhile may find no memory, as by who sees no origin yet
  */
 #ifndef WEIR_TESTS_JUDGE_H
 #define WEIR_TESTS_JUDGE_H

@@ -3,6 +3,7 @@
 """Plants faults of concurrency into copies of the engine, and counts the runs until each is found.
 
     plant.py SOURCE_ROOT WORK_DIRECTORY RUNS [NAME...]
+    plant.py SOURCE_ROOT      a test: every text is there, exactly once (TAP)
 
 Each fault is a few replacements of text. The copy is built with the schedules of few calls
 (test_schedules_small.c), which are run 2,000 times, then ten times as often, up to RUNS. Prints how
@@ -178,7 +179,25 @@ def runs_until_found(program, runs_max):
         runs = min(runs * 10, runs_max)
 
 
+def check_texts(root):
+    print(f"1..{len(FAULTS)}")
+    wrong = 0
+    for number, (name, replacements) in enumerate(FAULTS.items(), 1):
+        right = True
+        for path, old, _ in replacements:
+            with open(os.path.join(root, "engine", path), encoding="utf-8") as file:
+                times = file.read().count(old)
+            if times != 1:
+                right = False
+                print(f"# {path} has {times} times: {old!r}")
+        wrong += not right
+        print(f"{'ok' if right else 'not ok'} {number} - {name}")
+    return wrong != 0
+
+
 def main():
+    if len(sys.argv) == 2:
+        return check_texts(os.path.abspath(sys.argv[1]))
     root, work = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     runs_max = int(sys.argv[3])
     names = sys.argv[4:] or ["none", *FAULTS]

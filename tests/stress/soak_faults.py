@@ -84,8 +84,10 @@ FAULTS = {
         ('            weir_exchange_acq_rel_u32(&waiter.state, ASLEEP);\n'
          '            got = wanted->try(wanted->context);\n',
          '            weir_exchange_acq_rel_u32(&waiter.state, ASLEEP);\n')]),
-    'a decision is in no read section': ('soak', 'rcu.h', [
-        ('    _CMM_STORE_SHARED(reader->ctr, CMM_LOAD_SHARED(urcu_bp_gp.ctr));\n', '')]),
+    'a call is in no read section': ('soak_points', 'rcu.h', [
+        ('        weir_read_register();\n    urcu_bp_read_lock();\n',
+         '        weir_read_register();\n'),
+        ('    urcu_bp_read_unlock();\n', '')]),
 }
 
 
