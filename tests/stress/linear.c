@@ -7,23 +7,15 @@
 
 typedef unsigned long long ull;
 
-void linear_start(struct linear_limit *l, struct linear_states *states,
-                  const struct weir_policy *policy, weir_ns first, weir_ns stale_max,
-                  model_int wall)
+void linear_start(struct rules *l, struct linear_states *states, const struct weir_policy *policy,
+                  weir_ns first, weir_ns stale_max, model_int wall)
 {
-    struct linear_state *state = &states->of[0];
-    struct model_form form;
-    memset(l, 0, sizeof *l);
     memset(states, 0, sizeof *states);
     states->count = 1;
-    l->bucket = policy->kind == WEIR_TOKEN_BUCKET;
-    if (l->bucket) {
-        (void)model_form_init(&form, policy);
-        model_line_init(&l->line, &form, (model_int)first - (model_int)stale_max);
-    } else {
-        window_limit_of_engine(&state->of.window.limit, policy, first, stale_max);
-        state->of.window.limit.wall = wall;
-    }
+    rules_of_engine(l, policy, stale_max);
+    l->windows.wall = wall;
+    rules_anchor(l, first);
+    states->of[0].windows = l->windows;
 }
 
 /* ---- one call ---- */
@@ -37,99 +29,81 @@ static bool same_result(const struct linear_op *op, struct weir_result want)
            got->remaining == want.remaining && got->reset == want.reset;
 }
 
-static bool bucket_explains(const struct model_line *line, struct linear_state *state,
-                            const struct linear_op *op)
+static bool reserves(struct rules *rules, struct state *key, struct hold *held,
+                     const struct linear_op *op)
 {
-    struct model_key *key = &state->of.bucket.key;
-    struct model_reservation *held = &state->of.bucket.held[op->thread];
-    switch (op->call) {
-    case LINEAR_DECIDE:
-    case LINEAR_ALLOW:
-        return same_result(op, model_step(line, key, op->n, op->now, 0, true, NULL));
-    case LINEAR_RESERVE:
-        return same_result(op, model_step(line, key, op->n, op->now, op->max_wait, true, held)) &&
-               op->count == held->n && (held->n == 0 || op->instant == held->instant);
-    case LINEAR_CANCEL:
-        return op->count == model_cancel(line, key, held, op->now);
-    case LINEAR_PEEK:
-        return same_result(op, model_step(line, key, op->n, op->now, 0, false, NULL));
-    case LINEAR_TAKE:
-        return op->count == model_take(line, key, op->n, op->now);
-    case LINEAR_CHARGE:
-        return op->count == model_charge(line, key, op->n, op->now);
-    case LINEAR_REFUND:
-        return op->count == model_refund(line, key, op->n, op->now);
-    case LINEAR_SET:
-        model_set_balance(line, key, op->n, op->now);
-        return true;
-    case LINEAR_FORGET:
-        model_forget(key);
-        return true;
-    default:
-        return false;
-    }
+    struct weir_result want = rules_step(rules, key, op->n, op->now, op->max_wait, true, held);
+    uint64_t n = hold_n(rules, held);
+    return same_result(op, want) && op->count == n &&
+           (n == 0 || op->instant == hold_instant(rules, held));
 }
 
-static bool window_explains(struct linear_state *state, const struct linear_op *op)
+static bool answers(struct rules *rules, struct state *key, struct hold *held,
+                    const struct linear_op *op)
 {
-    struct window_limit *l = &state->of.window.limit;
-    struct window_key *key = &state->of.window.key;
-    struct window_reservation *held = &state->of.window.held[op->thread];
     switch (op->call) {
     case LINEAR_DECIDE:
     case LINEAR_ALLOW:
-        return same_result(op, window_step(l, key, op->n, op->now, 0, true, NULL));
+        return same_result(op, rules_step(rules, key, op->n, op->now, 0, true, NULL));
     case LINEAR_RESERVE:
-        return same_result(op, window_step(l, key, op->n, op->now, op->max_wait, true, held)) &&
-               op->count == held->n && (held->n == 0 || op->instant == held->instant);
+        return reserves(rules, key, held, op);
     case LINEAR_CANCEL:
-        return op->count == window_cancel(l, key, held, op->now);
+        return op->count == rules_cancel(rules, key, held, op->now);
     case LINEAR_PEEK:
-        return same_result(op, window_step(l, key, op->n, op->now, 0, false, NULL));
+        return same_result(op, rules_step(rules, key, op->n, op->now, 0, false, NULL));
     case LINEAR_TAKE:
-        return op->count == window_take(l, key, op->n, op->now);
+        return op->count == rules_take(rules, key, op->n, op->now);
     case LINEAR_CHARGE:
-        return op->count == window_charge(l, key, op->n, op->now);
+        return op->count == rules_charge(rules, key, op->n, op->now);
     case LINEAR_REFUND:
-        return op->count == window_refund(l, key, op->n, op->now);
+        return op->count == rules_refund(rules, key, op->n, op->now);
     case LINEAR_SET:
-        window_set_balance(l, key, op->n, op->now);
+        rules_set_balance(rules, key, op->n, op->now);
         return true;
     case LINEAR_FORGET:
-        window_forget(key);
+        *key = (struct state){0};
         return true;
-    default:
-        return op->count == key->count;
+    case LINEAR_IN_USE:
+        break;
     }
+    return op->count == key->window.count;
+}
+
+static bool explains(const struct rules *l, struct linear_state *state, const struct linear_op *op)
+{
+    struct rules rules = *l;
+    rules.windows = state->windows;
+    bool explained = answers(&rules, &state->key, &state->held[op->thread], op);
+    state->windows = rules.windows;
+    return explained;
 }
 
 /* ---- all of a window ---- */
 
 struct search {
-    const struct linear_limit *l;
+    const struct rules *l;
     const struct linear_op *ops;
     size_t count;
     struct linear_states *ends;
 };
 
-static bool same_reservation(const struct window_reservation *a, const struct window_reservation *b)
+static bool same_hold(const struct rules *l, const struct hold *a, const struct hold *b)
 {
-    return a->n == b->n && (a->n == 0 || memcmp(a, b, sizeof *a) == 0);
+    return hold_n(l, a) == hold_n(l, b) && (hold_n(l, a) == 0 || memcmp(a, b, sizeof *a) == 0);
 }
 
 /* May call two equal states different, never different ones equal. */
-static bool same_state(bool bucket, const struct linear_state *a, const struct linear_state *b)
+static bool same_state(const struct rules *l, const struct linear_state *a,
+                       const struct linear_state *b)
 {
-    const struct window_limit *x = &a->of.window.limit;
-    const struct window_limit *y = &b->of.window.limit;
-    if (bucket)
-        return memcmp(&a->of.bucket, &b->of.bucket, sizeof a->of.bucket) == 0;
+    const struct window_limit *x = &a->windows;
+    const struct window_limit *y = &b->windows;
     if (x->longest != y->longest || x->told != y->told || x->newest != y->newest ||
         x->asked != y->asked || x->guard != y->guard ||
-        memcmp(&a->of.window.key, &b->of.window.key, sizeof a->of.window.key) != 0)
+        memcmp(&a->key, &b->key, sizeof a->key) != 0)
         return false;
     for (unsigned i = 0; i < LINEAR_THREADS; i++)
-        if (!same_reservation(&a->of.window.held[i], &b->of.window.held[i]))
+        if (!same_hold(l, &a->held[i], &b->held[i]))
             return false;
     return true;
 }
@@ -138,7 +112,7 @@ static void add_end(struct search *s, const struct linear_state *state)
 {
     struct linear_states *ends = s->ends;
     for (size_t i = 0; i < ends->count; i++)
-        if (same_state(s->l->bucket, &ends->of[i], state))
+        if (same_state(s->l, &ends->of[i], state))
             return;
     if (ends->count == LINEAR_STATES)
         ends->many = true;
@@ -167,15 +141,13 @@ static void search_from(struct search *s, unsigned done, const struct linear_sta
         if (!can_be_next(s, done, i))
             continue;
         struct linear_state next = *state;
-        bool explained = s->l->bucket ? bucket_explains(&s->l->line, &next, &s->ops[i])
-                                      : window_explains(&next, &s->ops[i]);
-        if (explained)
+        if (explains(s->l, &next, &s->ops[i]))
             search_from(s, done | 1U << i, &next);
     }
 }
 
-void linear_go_on(const struct linear_limit *l, struct linear_states *states,
-                  const struct linear_op *ops, size_t count)
+void linear_go_on(const struct rules *l, struct linear_states *states, const struct linear_op *ops,
+                  size_t count)
 {
     static struct linear_states ends; /* of one thread */
     struct search s = {l, ops, count, &ends};

@@ -21,8 +21,7 @@
 #ifndef WEIR_TESTS_LINEAR_H
 #define WEIR_TESTS_LINEAR_H
 
-#include "bucket_model.h"
-#include "window_model.h"
+#include "rules.h"
 
 #define LINEAR_THREADS 4
 #define LINEAR_CALLS   24 /* of a window, at most */
@@ -55,24 +54,11 @@ struct linear_op {
     uint64_t invoked, returned;
 };
 
-/* Of a limit: what does not change. */
-struct linear_limit {
-    bool bucket;
-    struct model_line line;
-};
-
+/* What a key is, and what its limit has seen of clocks and granted. */
 struct linear_state {
-    union {
-        struct {
-            struct model_key key;
-            struct model_reservation held[LINEAR_THREADS];
-        } bucket;
-        struct {
-            struct window_limit limit; /* what it has seen of clocks, and granted */
-            struct window_key key;
-            struct window_reservation held[LINEAR_THREADS];
-        } window;
-    } of;
+    struct window_limit windows;
+    struct state key;
+    struct hold held[LINEAR_THREADS];
 };
 
 /* The states in which a key may be. None: its history has no order. */
@@ -83,13 +69,12 @@ struct linear_states {
 };
 
 /* A key never used, of a limit whose first call came at `first`. */
-void linear_start(struct linear_limit *l, struct linear_states *states,
-                  const struct weir_policy *policy, weir_ns first, weir_ns stale_max,
-                  model_int wall);
+void linear_start(struct rules *l, struct linear_states *states, const struct weir_policy *policy,
+                  weir_ns first, weir_ns stale_max, model_int wall);
 
 /* Where a window leaves the key. */
-void linear_go_on(const struct linear_limit *l, struct linear_states *states,
-                  const struct linear_op *ops, size_t count);
+void linear_go_on(const struct rules *l, struct linear_states *states, const struct linear_op *ops,
+                  size_t count);
 
 /* Whether two calls of the window overlapped. */
 bool linear_overlaps(const struct linear_op *ops, size_t count);

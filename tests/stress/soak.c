@@ -308,6 +308,10 @@ int main(int argc, char **argv)
     s.first = argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)time(NULL) * 1000;
     if (argc > 3)
         s.patience_s = (unsigned)strtoul(argv[3], NULL, 10);
+    if (next_mix(&s) == MIXES) {
+        fprintf(stderr, "%s: no mix has %s in its name\n", argv[0], s.part);
+        return 2;
+    }
     s.begin = weir_now();
     printf("1..%u\n# seed %llu\n", (unsigned)MIXES, (ull)s.first);
     setenv("CMOCKA_MESSAGE_OUTPUT", "TAP", 1);

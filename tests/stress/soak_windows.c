@@ -350,7 +350,7 @@ static void meet(void *context, unsigned index)
 
 /* ---- all windows, once they are over ---- */
 
-static struct linear_limit limits[KINDS];
+static struct rules limits[KINDS];
 static struct linear_states states[KINDS];
 static uint64_t windows_seen, windows_skipped; /* of a round, which has a process of its own */
 
