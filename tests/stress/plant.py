@@ -99,8 +99,9 @@ FAULTS = {
          "free_retired(head_of(a));")],
 }
 
-TESTS = ["stress/test_schedules_small.c", "stress/schedule.c", "stress/judge.c", "stress/stress.c",
-         "model/bucket_model.c", "model/rules.c", "model/window_model.c"]
+TESTS = ["stress/test_schedules_small.c", "stress/few_calls_drawn.c", "stress/few_calls_made.c",
+         "stress/schedule.c", "stress/judge.c", "stress/stress.c", "model/bucket_model.c",
+         "model/rules.c", "model/window_model.c"]
 
 
 def flags(*names):
@@ -201,6 +202,9 @@ def main():
     root, work = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     runs_max = int(sys.argv[3])
     names = sys.argv[4:] or ["none", *FAULTS]
+    unknown = [name for name in names if name != "none" and name not in FAULTS]
+    if unknown:
+        sys.exit(f"plant.py: no fault is named {unknown[0]}")
     builder = Builder(root, work)
     program = os.path.join(work, "schedules")
     passed = failed = 0
