@@ -205,7 +205,7 @@ static void change_limits(enum call call, unsigned limit, const uint8_t *data)
     char name[8];
 
     if (call == ADD) {
-        snprintf(name, sizeof name, "%u", data[6] % 7);
+        snprintf(name, sizeof name, "%d", data[6] % 7);
         both_add(&world, name, &policy);
     } else if (call == REMOVE) {
         both_remove(&world, limit);

@@ -47,7 +47,7 @@ static void make_wish(struct crowd *c, struct test_random *random, struct wish *
 /* Until it is given back, what was granted counts against the capacity. */
 static void ask(struct crowd *c, const struct wish *wish, bool gives_back)
 {
-    struct weir_result result;
+    struct weir_result result = {WEIR_INVALID, 0, 0, 0};
     int index =
         SOAK_TIMED(SOAK_ALL, weir_decide_all(c->v.w, wish->requests, wish->count, T0, 0, &result));
     expect(c, (index < 0) == (result.verdict == WEIR_ALLOWED) && index < (int)wish->count);

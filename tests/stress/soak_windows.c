@@ -106,7 +106,7 @@ static void batch(struct caller *c, unsigned kind, uint64_t n, weir_ns now)
 {
     weir_key key = hot(c->m, kind);
     struct weir_request requests[2] = {{c->m->ids[kind], key, n}, {c->m->ids[kind], key, 1}};
-    struct weir_result results[2];
+    struct weir_result results[2] = {{WEIR_INVALID, 0, 0, 0}, {WEIR_INVALID, 0, 0, 0}};
     int first = (int)c->log->count;
     struct linear_op *op = write_down(c, kind, LINEAR_DECIDE, n, now);
     struct linear_op *second = write_down(c, kind, LINEAR_DECIDE, 1, now);
