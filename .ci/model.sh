@@ -37,7 +37,7 @@ model_jobs() {
         return
     fi
     model_job life python3 tests/protocol/life.py -o "$model/life"
-    for part in 0 1; do
+    for part in 0 1 2; do
         model_job "removals-$part" python3 $removals -q -o "$model/removals-$part" -p "$part/3"
     done
     for part in 0 1; do
@@ -67,8 +67,7 @@ model_count() {
 }
 
 # run_model [full]: without an argument what takes two processors two minutes: every case with the
-# smaller bounds, a third of the matrix with larger ones, and two thirds of the removals that are
-# found at once.
+# smaller bounds, a third of the matrix with larger ones, and the removals that are found at once.
 run_model() {
     local full=
     case ${1-} in
