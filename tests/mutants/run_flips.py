@@ -34,6 +34,7 @@ def make_tree():
     found = flips.conditions()
     if len(found) > NUMBERS:
         sys.exit(f'{len(found)} conditions: flip.h has room for {NUMBERS}')
+    build.WORK.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=build.WORK) as fresh:
         copy = Path(fresh) / 'engine'
         shutil.copytree(build.ROOT / 'engine', copy,

@@ -111,9 +111,7 @@ SEEN = {
     'removal: another generation': ('remove/empty/equal', 1, 1),
     'order: publication of settings': ('settings', 1, 1),
     'order: settings of a call': ('settings', 1, 1),
-    'order: settings of a call, once':
-        'the look whether the limit is open has loaded the same pointer with acquire '
-        'just before',
+    'order: settings of a call, once': ('settings', 1, 1),
     'order: settings of a quick call': ('change/empty/equal', 1, 1),
     'order: settings of a move': ('change/growing/equal', 1, 1),
     'order: settings of a limit that is closing':
