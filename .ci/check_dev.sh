@@ -24,6 +24,16 @@ wrong_usage_is_refused() {
     refused 'fuzz 1 policy_text x' 'unknown target x' || status=1
     refused 'fuzz 1 ../fuzz/fuzz_input' 'unknown target' || status=1
     refused 'bench --json' '--json needs a file' || status=1
+    refused 'schedules 0' 'how many runs' || status=1
+    refused 'schedules 1 2' 'how many runs' || status=1
+    refused 'schedules faults x' 'how many runs' || status=1
+    refused 'soak x' 'for how many seconds' || status=1
+    refused 'mutants nosuch' 'unknown mutant' || status=1
+    refused 'mutants why' 'unknown mutant' || status=1
+    refused 'mutants ten x' 'which seed' || status=1
+    refused 'model x' 'full, or nothing' || status=1
+    refused 'proof 5 6' 'how many percent' || status=1
+    refused 'coverage x' 'coverage takes no argument' || status=1
     return $status
 }
 

@@ -70,6 +70,7 @@ model_count() {
 # smaller bounds, a third of the matrix with larger ones, and the removals that are found at once.
 run_model() {
     local full=
+    (($# <= 1)) || wrong_usage "model: full, or nothing"
     case ${1-} in
     '') ;;
     full) full=1 ;;

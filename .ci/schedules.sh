@@ -59,10 +59,13 @@ run_many_schedules() {
 
 # run_schedules [RUNS | faults [RUNS]]
 run_schedules() {
+    (($# <= 2)) || wrong_usage "schedules: so many arguments?"
     if [[ ${1-} == faults ]]; then
+        [[ ${2-1} =~ ^[1-9][0-9]*$ ]] || wrong_usage "schedules faults: how many runs?"
         say "faults that are planted, and the runs until each is found"
         python3 tests/stress/plant.py . .build/plant "${2-200000}"
     else
+        [[ ${1-11} =~ ^[1-9][0-9]*$ && $# -le 1 ]] || wrong_usage "schedules: how many runs?"
         run_many_schedules "${1-1000000}"
     fi
 }

@@ -186,6 +186,16 @@ MUTANTS = [
            '            if (first->wanted->limit == limit)\n                wake(rouse(w, first));',
            '            if (first->wanted->limit == limit)\n                wake(rouse_if_it_fits(w, NULL));',
            'K12', 'stress/permits unit/waiters'),
+    Mutant('waiters_one_queue_of_a_bucket', 'waiters.c',
+           '''            if (first->wanted->limit == limit)
+                wake(rouse(w, first));
+''', '''            if (first->wanted->limit == limit) {
+                wake(rouse(w, first));
+                break;
+            }
+''', 'S2', 'unit/waiters'),
+    Mutant('permit_of_nobody_is_given_back', 'permit.c',
+           ' && (permit->flags & PERMIT_NOWHERE) == 0', '', 'K13 K26', 'stress/permits_misused'),
     Mutant('waiters_believe_the_kernel', 'waiters.c',
            '''        if (sleep_while_asleep(&waiter->state, instant) == -EINTR)
             return -EINTR;''',

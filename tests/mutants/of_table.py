@@ -277,6 +277,10 @@ MUTANTS = [
            '''if (!__atomic_compare_exchange_n(&c->l->settings, &current, c->fresh, false,
                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED))''',
            'O2', 'stress/changes stress/changes_mixed', 'tsan'),
+    Mutant('slot_first_reach_not_told', SLOT,
+           '''    if (step->write)
+        weir_slot_reach(m, at, op, step);
+    return''', '    return', 'T1', 'unit/slot'),
     # ---- who comes after a move ----
     Mutant('move_end_is_not_told', SHARD,
            '''    weir_or_acq_rel(&to->moved, WEIR_ENDED);

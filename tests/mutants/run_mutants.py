@@ -194,7 +194,7 @@ def why(mutant):
     verdict = try_mutant(mutant, Baseline(), everything=True)
     for program, outcome in verdict.kills.items():
         print(f'   {program}: {outcome.how}: {" ".join(outcome.failed)}')
-    print(f'   {len(verdict.kills)} programs' if verdict.kills else '   ' + verdict.text())
+    print(f'   {len(verdict.kills)} programs' if verdict.passed else '   ' + verdict.text())
     return (1, 0) if verdict.passed else (0, 1)
 
 
@@ -214,14 +214,18 @@ def main(arguments):
     elif what == 'ten':
         commit = subprocess.run(['git', 'rev-parse', 'HEAD'], cwd=build.ROOT,
                                 stdout=subprocess.PIPE, text=True).stdout.strip()
-        seed = int(rest[0], 0) if rest else int(commit[:8] or '0', 16)
+        if rest and (len(rest) > 1 or not rest[0].isdigit()):
+            print('ten: which seed?', file=sys.stderr)
+            return 2
+        seed = int(rest[0]) if rest else int(commit[:8] or '0', 16)
         print(f'   seed {seed}')
         passed, failed = run(ten_of(MUTANTS, seed), False)
     else:
         names = rest if what == 'why' else arguments
         unknown = [name for name in names if name not in by_name]
         if unknown or not names:
-            sys.exit(f'unknown mutant: {" ".join(unknown) or "none given"}')
+            print(f'unknown mutant: {" ".join(unknown) or "none given"}', file=sys.stderr)
+            return 2
         if what == 'why':
             results = [why(by_name[name]) for name in names]
             passed, failed = (sum(column) for column in zip(*results))

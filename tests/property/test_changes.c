@@ -1797,6 +1797,36 @@ static void a_clock_behind_the_change_is_at_the_change(void **state)
     }
 }
 
+/* So does who is forgotten after it, whose word is of the new settings: also where a decision is
+   not that of a plain bucket. */
+static void k01_who_is_forgotten_begins_at_the_change(void **state)
+{
+    const struct weir_policy policies[] = {
+        weir_token_bucket(1, SEC, 5),
+        weir_token_bucket(999983, 1000000 * SEC, 5), /* has to be rounded */
+        weir_refill_bucket(5, 5 * SEC, SEC),
+    };
+    weir_ns now = T0 + WEIR_DAY;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        struct weir_policy before = policies[i];
+        uint64_t granted = 0;
+        struct subject s;
+
+        before.burst = 6;
+        open_at(&s, before);
+        change(&s, policies[i], now);
+        assert_int_equal(weir_take(s.engine, s.limit, s.key, 5, now), 5);
+        assert_int_equal(weir_forget(s.engine, s.limit, s.key), 0);
+        for (weir_ns at = now - 50 * SEC; at <= now; at += SEC)
+            while (weir_decide(s.engine, s.limit, s.key, 1, at).verdict == WEIR_ALLOWED)
+                granted++;
+        assert_int_equal(granted, 5);
+        subject_close(&s);
+    }
+}
+
 /* A change at an instant far in the future, by mistake: who had nothing against him has not. */
 static void a_change_at_a_bogus_instant_locks_nobody_out(void **state)
 {
@@ -1972,6 +2002,7 @@ int main(void)
         cmocka_unit_test(a_reservation_outlives_changes),
         cmocka_unit_test(a_reservation_in_a_window_that_has_ended_gives_back_nothing),
         cmocka_unit_test(a_clock_behind_the_change_is_at_the_change),
+        cmocka_unit_test(k01_who_is_forgotten_begins_at_the_change),
         cmocka_unit_test(a_change_at_a_bogus_instant_locks_nobody_out),
         cmocka_unit_test(a_cell_keeps_a_window_older_than_its_meter),
         cmocka_unit_test(a_cell_is_repriced_only_between_meters),

@@ -155,6 +155,25 @@ static void k26_allowed(void **state)
     end_scene(&s, 3);
 }
 
+/* What was recorded nowhere is given back nowhere, also when its key has a place by then. */
+static void k13_k26_a_permit_of_nobody_gives_back_none(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct weir_permit placed, nobodys, a;
+    open_full(&s, WEIR_FULL_ALLOW, &placed);
+    acquire(&s, 2, &nobodys);
+    assert_int_equal(in_use(&s), 0);
+    assert_int_equal(weir_release(s.w, &placed), 0);
+    assert_int_equal(weir_trim(s.w, T0), 0);
+    acquire(&s, 1, &a);
+    assert_int_equal(in_use(&s), 1);
+    assert_int_equal(weir_release(s.w, &nobodys), 0);
+    assert_int_equal(in_use(&s), 1);
+    assert_int_equal(weir_release(s.w, &a), 0);
+    end_scene(&s, 3);
+}
+
 static void k26_denied(void **state)
 {
     (void)state;
@@ -185,6 +204,7 @@ int main(void)
         cmocka_unit_test(k26_shared),
         cmocka_unit_test(k12_k26_shared_permits_wake_the_others),
         cmocka_unit_test(k26_allowed),
+        cmocka_unit_test(k13_k26_a_permit_of_nobody_gives_back_none),
         cmocka_unit_test(k26_denied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -328,6 +328,15 @@ static void t1_the_longest_wait_is_known(void **state)
             assert_int_equal(weir_load_relaxed(&reach), known ? cases[i].reach : 0);
         }
     }
+    /* The first use of a word, as part of a call that acts 7 s later. */
+    struct weir_atomic_u64 first = {0};
+    struct weir_instant at = {.recent = true};
+    struct weir_step step;
+    at.reach = &reach;
+    assert_true(weir_algorithm_instant(&m, NOW, &at));
+    struct weir_operation op = {.verb = WEIR_ADMIT, .n = 1, .early = 7 * WEIR_SECOND};
+    assert_true(weir_slot_first(&first, &m, &op, &at, &step));
+    assert_int_equal(weir_load_relaxed(&reach), 7 * WEIR_SECOND);
 }
 
 int main(void)

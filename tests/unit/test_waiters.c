@@ -180,6 +180,16 @@ static void k36_who_is_overtaken_keeps_its_place(void **state)
     close_waiters(w);
 }
 
+/* Another key of the same bucket. */
+static weir_key beside(struct weir_waiters *w, weir_key key)
+{
+    weir_key other = key;
+    do
+        other.low++;
+    while (weir_waiters_bucket(w, LIMIT, other) != weir_waiters_bucket(w, LIMIT, key));
+    return other;
+}
+
 /* ---- limits and keys ---- */
 
 static void a_limit_that_changes_wakes_and_a_removed_one_lets_go(void **state)
@@ -192,7 +202,9 @@ static void a_limit_that_changes_wakes_and_a_removed_one_lets_go(void **state)
     other.limit = LIMIT + 1;
     start(&stays);
     for (unsigned k = 0; k < KEYS; k++) {
-        p[k] = permits_of(w, (weir_key){1, k}, 0);
+        /* two of them in one bucket */
+        weir_key key = k + 1 < KEYS ? (weir_key){1, k} : beside(w, p[0].key);
+        p[k] = permits_of(w, key, 0);
         for (unsigned i = 0; i < EACH; i++) {
             askers[k][i] = asker_for(&p[k], 1);
             start(&askers[k][i]);
@@ -221,16 +233,6 @@ static void a_limit_that_changes_wakes_and_a_removed_one_lets_go(void **state)
     join(&stays);
     assert_int_equal(stays.result, 0);
     close_waiters(w);
-}
-
-/* Another key of the same bucket. */
-static weir_key beside(struct weir_waiters *w, weir_key key)
-{
-    weir_key other = key;
-    do
-        other.low++;
-    while (weir_waiters_bucket(w, LIMIT, other) != weir_waiters_bucket(w, LIMIT, key));
-    return other;
 }
 
 static void keys_of_a_bucket_do_not_disturb_each_other(void **state)
