@@ -243,6 +243,37 @@ void world_forward(struct world *world, weir_ns step)
         world->at = world->horizon;
 }
 
+/* Whether a key is so far ahead of a clock that no word can tell it: an engine counts it from where
+   its line begins (slot/settings.h), a model goes on. */
+static bool is_overdue(const struct rules *rules, const struct state *state, weir_ns now)
+{
+    if (rules_is_unlimited(rules) || rules_is_permits(rules))
+        return false;
+    if (rules_is_bucket(rules))
+        return !rules_line_holds(&rules->line, -model_balance(&rules->line, &state->bucket, now),
+                                 false);
+    return window_lead(&rules->windows, &state->window, now) > window_half_line(&rules->windows);
+}
+
+static void forget_the_overdue(struct world *world, weir_ns now)
+{
+    for (unsigned i = 0; i < WORLD_LIMITS; i++) {
+        struct limit *l = &world->limits[i];
+        struct rules rules = l->rules;
+
+        if (!l->open)
+            continue;
+        rules_anchor(&rules, world->at);
+        for (size_t k = 0; k < l->key_count; k++)
+            if (is_overdue(&rules, &l->known[l->keys[k]].state, now))
+                both_forget(world, i, l->keys[k]);
+        if (is_overdue(&rules, &l->overflow, now)) {
+            weir_store_relaxed(&world->w->limits[i].overflow, 0);
+            l->overflow = (struct state){0};
+        }
+    }
+}
+
 bool world_set_back(struct world *world, weir_ns by)
 {
     trace(world, "set back", 0, 0, by, world->at);
@@ -253,6 +284,7 @@ bool world_set_back(struct world *world, weir_ns by)
         if (world->limits[i].rules.windows.asked || world->limits[i].changed != 0)
             return false;
     forget_the_idle(world);
+    forget_the_overdue(world, world->at - by);
     for (size_t i = 0; i < WORLD_HELD; i++)
         world->held[i] = (struct held){0};
     world->at -= by;
