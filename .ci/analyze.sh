@@ -7,8 +7,7 @@
 # why not; what clang-tidy is not asked for, and why, stands in .clang-tidy.
 
 # shellcheck disable=SC2034 # dev installs them
-packages_analyze=(clang-19 clang-tidy-19 gcc libc6-dev cppcheck pkg-config
-    liburcu-dev libck-dev libxxhash-dev zlib1g-dev libjansson-dev uthash-dev)
+packages_analyze=("${packages_run[@]}" clang-19 clang-tidy-19 cppcheck)
 
 analyze_passed=0 analyze_failed=0
 analyze_dir=.build/analyze

@@ -2,9 +2,7 @@
 # `./dev coverage`: which branches of the engine the tests take. Sourced by dev.
 
 # shellcheck disable=SC2034 # dev installs them
-packages_coverage=(gcc libc6-dev pkg-config meson ninja-build python3
-    liburcu-dev libck-dev libxxhash-dev zlib1g-dev libjansson-dev uthash-dev libcmocka-dev
-    clang-19 libclang-rt-19-dev llvm-19)
+packages_coverage=("${packages_run[@]}" libcmocka-dev clang-19 libclang-rt-19-dev llvm-19)
 
 # What counts: not the programs that are built outside of this build, nor those of users.
 coverage_suites=(unit property conformance stress fuzz)

@@ -5,9 +5,7 @@
 # in .build/fuzz/corpus/NAME, an input that failed in .build/fuzz/crashes.
 
 # shellcheck disable=SC2034 # installed by dev
-packages_fuzz=(gcc libc6-dev pkg-config meson ninja-build python3
-    liburcu-dev libck-dev libxxhash-dev zlib1g-dev libjansson-dev uthash-dev
-    clang-19 libclang-rt-19-dev llvm-19)
+packages_fuzz=("${packages_run[@]}" clang-19 libclang-rt-19-dev llvm-19)
 
 # fuzz_reduce NAME: of many inputs that were found before, those that reach all that they do; to load
 # them all would take longer than to fuzz.

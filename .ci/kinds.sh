@@ -6,8 +6,7 @@
 # under threads at a tenth of their size.
 
 # shellcheck disable=SC2034 # dev installs them
-packages_kinds=(gcc libc6-dev pkg-config meson ninja-build python3
-    liburcu-dev libck-dev libxxhash-dev zlib1g-dev libjansson-dev uthash-dev libcmocka-dev)
+packages_kinds=("${packages_run[@]}" libcmocka-dev)
 
 # ran_since_built LOG: no program of a test is newer, and the log is whole.
 ran_since_built() {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Mutation testing: tests/mutants. Sourced after build.sh, from the top of the tree.
 
-packages_mutants=(gcc libc6-dev pkg-config python3 liburcu-dev libck-dev libxxhash-dev libcmocka-dev
+packages_mutants=("${packages_run[@]}" libcmocka-dev
     clang-14 libclang-rt-14-dev llvm-14 python3-clang-19 libclang-19-dev)
 
 # run_mutants [all | flips | ten [SEED] | why NAME | NAME...]: the last line is "N passed, N failed".

@@ -2,8 +2,7 @@
 # Schedules of few calls: very many of them, and faults that they have to find. Sourced by dev.
 
 # shellcheck disable=SC2034 # dev installs them
-packages_schedules=(gcc meson ninja-build pkg-config python3 liburcu-dev libck-dev libxxhash-dev
-    libcmocka-dev)
+packages_schedules=("${packages_run[@]}" libcmocka-dev)
 
 # schedules_of NAME SEED RUNS: one process. Its exit status is the program's.
 schedules_of() {

@@ -2,9 +2,7 @@
 # The soak: all mixes of tests/stress/soak.c by real threads, for as long as is asked for. And how
 # long it takes to find a fault that was planted. Sourced by dev after build.sh.
 
-packages_soak=(gcc libc6-dev pkg-config meson ninja-build python3
-    liburcu-dev libck-dev libxxhash-dev zlib1g-dev libjansson-dev libcmocka-dev uthash-dev
-    clang-14 libclang-rt-14-dev llvm-14)
+packages_soak=("${packages_run[@]}" libcmocka-dev clang-14 libclang-rt-14-dev llvm-14)
 
 # Seconds without an argument: for each of the two programs ten times what `soak faults` took on
 # average for the hardest of its faults, at most an hour in all.

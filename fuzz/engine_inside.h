@@ -8,10 +8,6 @@
 
 static const struct weir_result invalid = {WEIR_INVALID, WEIR_FOREVER, 0, WEIR_FOREVER};
 
-/* Ends the process, after a line on stderr, when they differ. */
-void compare(struct weir_result got, struct weir_result want);
-void compare_count(uint64_t got, uint64_t want);
-
 /* With WEIR_FUZZ_TRACE set each call is printed before it is made. */
 void trace(const struct world *world, const char *call, unsigned limit, unsigned key, uint64_t n,
            weir_ns now);

@@ -46,6 +46,12 @@ void both_add(struct world *world, const char *name, const struct weir_policy *p
     l->rules.windows.newest = clock.newest;
 }
 
+static void forget_overflow(struct world *world, unsigned limit)
+{
+    weir_store_relaxed(&world->w->limits[limit].overflow, 0);
+    world->limits[limit].overflow = (struct state){0};
+}
+
 static void drop_held(struct world *world, unsigned limit)
 {
     for (size_t i = 0; i < WORLD_HELD; i++)
@@ -98,8 +104,7 @@ static void make_fit(struct world *world, unsigned limit, const struct rules *to
         if (!state_fits(&l->rules, &l->known[l->keys[i]].state, to, now))
             both_forget(world, limit, l->keys[i]);
     if (!state_fits(&l->rules, &l->overflow, to, now)) {
-        weir_store_relaxed(&world->w->limits[limit].overflow, 0);
-        l->overflow = (struct state){0};
+        forget_overflow(world, limit);
     }
     for (size_t i = 0; i < WORLD_HELD; i++) {
         struct held *held = &world->held[i];
@@ -131,22 +136,12 @@ static void model_the_change(struct world *world, unsigned limit, const struct r
     l->changed = now;
 }
 
-static bool same_policy(const struct weir_policy *a, const struct weir_policy *b)
-{
-    if (a->limit == WEIR_UNLIMITED && b->limit == WEIR_UNLIMITED)
-        return a->kind == b->kind;
-    return a->kind == b->kind && a->form == b->form && a->limit == b->limit &&
-           a->period == b->period && a->burst == b->burst && a->tick == b->tick &&
-           a->utc_offset_s == b->utc_offset_s && a->calendar == b->calendar &&
-           strcmp(a->zone, b->zone) == 0;
-}
-
 void both_change(struct world *world, unsigned limit, const struct weir_policy *policy)
 {
     trace_policy(world, "change", limit, policy);
     struct limit *l = &world->limits[limit];
     const struct weir_settings *last = settings_of(world, limit);
-    bool same = same_policy(policy, &l->rules.policy);
+    bool same = rules_same_policy(policy, &l->rules.policy);
     int want = rules_error(policy), got;
     struct rules before = l->rules, to;
     struct weir_policy back;
@@ -165,7 +160,7 @@ void both_change(struct world *world, unsigned limit, const struct weir_policy *
     check(got == want);
     if (got != 0)
         return;
-    check(weir_get_limit(world->w, (int)limit, &back) == 0 && same_policy(&back, policy));
+    check(weir_get_limit(world->w, (int)limit, &back) == 0 && rules_same_policy(&back, policy));
     if (same) {
         check(settings_of(world, limit) == last);
         return;
@@ -177,8 +172,10 @@ void both_change(struct world *world, unsigned limit, const struct weir_policy *
     after(world);
 }
 
-/* Who is idle may be forgotten, which a clock that is set back shows. */
-static void forget_the_idle(struct world *world)
+/* Both forget the keys of which that is so at an instant. */
+static void forget_those(struct world *world, weir_ns now,
+                         bool (*is)(const struct rules *rules, const struct state *state,
+                                    weir_ns now))
 {
     for (unsigned i = 0; i < WORLD_LIMITS; i++) {
         struct limit *l = &world->limits[i];
@@ -188,9 +185,15 @@ static void forget_the_idle(struct world *world)
             continue;
         rules_anchor(&rules, world->at);
         for (size_t k = 0; k < l->key_count; k++)
-            if (rules_ask(&rules, &l->known[l->keys[k]].state, 0, world->at, 0).reset == 0)
+            if (is(&rules, &l->known[l->keys[k]].state, now))
                 both_forget(world, i, l->keys[k]);
     }
+}
+
+/* Who is idle may be forgotten, which a clock that is set back shows. */
+static bool is_idle(const struct rules *rules, const struct state *state, weir_ns now)
+{
+    return rules_ask(rules, state, 0, now, 0).reset == 0;
 }
 
 void both_trim(struct world *world)
@@ -198,7 +201,7 @@ void both_trim(struct world *world)
     trace(world, "trim", 0, 0, 0, world->at);
     int error;
 
-    forget_the_idle(world);
+    forget_those(world, world->at, is_idle);
     error = weir_trim(world->w, world->at);
     check(error == 0 || (error == -ENOMEM && (world->poor || world->behind)));
     world->settled = world->at;
@@ -255,25 +258,6 @@ static bool is_overdue(const struct rules *rules, const struct state *state, wei
     return window_lead(&rules->windows, &state->window, now) > window_half_line(&rules->windows);
 }
 
-static void forget_the_overdue(struct world *world, weir_ns now)
-{
-    for (unsigned i = 0; i < WORLD_LIMITS; i++) {
-        struct limit *l = &world->limits[i];
-        struct rules rules = l->rules;
-
-        if (!l->open)
-            continue;
-        rules_anchor(&rules, world->at);
-        for (size_t k = 0; k < l->key_count; k++)
-            if (is_overdue(&rules, &l->known[l->keys[k]].state, now))
-                both_forget(world, i, l->keys[k]);
-        if (is_overdue(&rules, &l->overflow, now)) {
-            weir_store_relaxed(&world->w->limits[i].overflow, 0);
-            l->overflow = (struct state){0};
-        }
-    }
-}
-
 bool world_set_back(struct world *world, weir_ns by)
 {
     trace(world, "set back", 0, 0, by, world->at);
@@ -283,8 +267,11 @@ bool world_set_back(struct world *world, weir_ns by)
     for (unsigned i = 0; i < WORLD_LIMITS; i++)
         if (world->limits[i].rules.windows.asked || world->limits[i].changed != 0)
             return false;
-    forget_the_idle(world);
-    forget_the_overdue(world, world->at - by);
+    forget_those(world, world->at, is_idle);
+    forget_those(world, world->at - by, is_overdue);
+    for (unsigned i = 0; i < WORLD_LIMITS; i++)
+        if (is_overdue(&world->limits[i].rules, &world->limits[i].overflow, world->at - by))
+            forget_overflow(world, i);
     for (size_t i = 0; i < WORLD_HELD; i++)
         world->held[i] = (struct held){0};
     world->at -= by;
@@ -305,8 +292,7 @@ static void forget_the_untold(struct world *world, unsigned limit)
         if (window_lead(w, &l->known[l->keys[i]].state.window, world->at) > window_half_line(w))
             both_forget(world, limit, l->keys[i]);
     if (window_lead(w, &l->overflow.window, world->at) > window_half_line(w)) {
-        weir_store_relaxed(&world->w->limits[limit].overflow, 0);
-        l->overflow = (struct state){0};
+        forget_overflow(world, limit);
     }
     drop_held(world, limit);
 }

@@ -10,31 +10,6 @@
 
 typedef unsigned long long ull;
 
-void check(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
-void compare(struct weir_result got, struct weir_result want)
-{
-    if (got.verdict == want.verdict && got.wait == want.wait && got.remaining == want.remaining &&
-        got.reset == want.reset)
-        return;
-    fprintf(stderr, "verdict %d wait %llu remaining %llu reset %llu, not %d %llu %llu %llu\n",
-            (int)got.verdict, (ull)got.wait, (ull)got.remaining, (ull)got.reset, (int)want.verdict,
-            (ull)want.wait, (ull)want.remaining, (ull)want.reset);
-    abort();
-}
-
-void compare_count(uint64_t got, uint64_t want)
-{
-    if (got == want)
-        return;
-    fprintf(stderr, "%llu, not %llu\n", (ull)got, (ull)want);
-    abort();
-}
-
 void trace(const struct world *world, const char *call, unsigned limit, unsigned key, uint64_t n,
            weir_ns now)
 {

@@ -13,6 +13,7 @@
 #ifndef WEIR_FUZZ_ENGINE_WORLD_H
 #define WEIR_FUZZ_ENGINE_WORLD_H
 
+#include "compare.h"
 #include "limiter.h"
 #include "rules.h"
 
@@ -75,8 +76,6 @@ struct world {
     bool stepped;         /* unix time was set */
     bool traced;
 };
-
-void check(bool holds);
 
 /* The world of an input; an engine of so many keys. */
 void world_open(struct world *world, size_t max_keys, enum weir_when_full when_full);

@@ -9,8 +9,8 @@
  * Time goes forward by up to two hours at a step, and back by less than stale_max. A change of
  * settings is modelled of buckets only.
  */
-#include "bucket_model.h"
-#include "window_model.h"
+#include "compare.h"
+#include "rules.h"
 
 #include <weir/weir.h>
 
@@ -29,29 +29,18 @@ enum { BUCKET, FIRST_HIT, ALIGNED, CALENDAR, SLIDING, PERMITS, ALGORITHMS };
 
 struct held {
     struct weir_reservation reservation;
-    struct model_reservation of_bucket;
-    struct window_reservation of_window;
+    struct hold model;
 };
 
 struct world {
     struct weir *w;
     int limit;
     weir_key key;
-    struct weir_policy policy;
-    bool bucket;
-    struct model_line line;
-    struct model_key of_bucket;
-    struct window_limit windows;
-    struct window_key of_window;
+    struct rules rules;
+    struct state state;
     struct held held[HELD];
     weir_ns newest, changed;
 };
-
-static void check(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static weir_ns wall_clock(void *context, weir_ns now)
 {
@@ -91,19 +80,11 @@ static struct weir_policy policy_of(unsigned algorithm, const uint8_t *data)
     }
 }
 
-static void set_line(struct world *world, weir_ns now)
-{
-    struct model_form form;
-
-    check(model_form_init(&form, &world->policy) == 0);
-    model_line_init(&world->line, &form, (model_int)now - (model_int)STALE_MAX);
-}
-
 static bool world_open(struct world *world, const uint8_t *data)
 {
     static const uint8_t secret[192] = {1};
     struct weir_options options;
-    unsigned algorithm = data[0] % ALGORITHMS;
+    struct weir_policy policy;
 
     memset(world, 0, sizeof *world);
     memset(&options, 0, sizeof options);
@@ -111,30 +92,19 @@ static bool world_open(struct world *world, const uint8_t *data)
     options.max_limits = 2;
     options.wall_clock = wall_clock;
     options.secret = secret;
-    world->bucket = algorithm == BUCKET;
-    world->policy = policy_of(algorithm, data + 1);
     check(weir_open(&world->w, &options) == 0);
-    world->limit = weir_add_limit(world->w, "limit", &world->policy);
+    policy = policy_of(data[0] % ALGORITHMS, data + 1);
+    world->limit = weir_add_limit(world->w, "limit", &policy);
     if (world->limit < 0) /* too much for a word, or no tz database */
         return false;
     world->key = weir_key_u64(world->w, 1);
     world->newest = FIRST;
-    if (world->bucket)
-        set_line(world, FIRST);
-    else
-        window_limit_of_engine(&world->windows, &world->policy, FIRST, STALE_MAX);
-    world->windows.wall = (model_int)UNIX - (model_int)FIRST;
+    rules_of_engine(&world->rules, &policy, STALE_MAX);
+    rules_anchor(&world->rules, FIRST);
+    world->rules.windows.wall = (model_int)UNIX - (model_int)FIRST;
     /* The first instant that the limit sees. */
     check(weir_take(world->w, world->limit, world->key, 0, FIRST) == 0);
     return weir_decide(world->w, world->limit, world->key, 0, FIRST).verdict == WEIR_ALLOWED;
-}
-
-static void compare(struct weir_result got, struct weir_result want)
-{
-    check(got.verdict == want.verdict);
-    check(got.wait == want.wait);
-    check(got.remaining == want.remaining);
-    check(got.reset == want.reset);
 }
 
 static void reserve(struct world *world, struct held *held, uint64_t n, weir_ns now,
@@ -143,56 +113,40 @@ static void reserve(struct world *world, struct held *held, uint64_t n, weir_ns 
     struct weir_result got =
         weir_reserve(world->w, world->limit, world->key, n, now, max_wait, &held->reservation);
 
-    compare(got, world->bucket ? model_step(&world->line, &world->of_bucket, n, now, max_wait, true,
-                                            &held->of_bucket)
-                               : window_step(&world->windows, &world->of_window, n, now, max_wait,
-                                             true, &held->of_window));
-}
-
-/* Of a bucket that became faster a reservation may be paid before its instant: what has been
-   reserved after it is then not known to the model. */
-static bool is_paid_early(const struct world *world, const struct held *held, weir_ns now)
-{
-    return world->bucket && held->of_bucket.instant >= now &&
-           held->of_bucket.slot < model_v(&world->line, now);
+    compare(got, rules_step(&world->rules, &world->state, n, now, max_wait, true, &held->model));
 }
 
 static void cancel(struct world *world, struct held *held, weir_ns now)
 {
-    if (is_paid_early(world, held, now))
+    if (hold_is_paid_early(&world->rules, &held->model, now))
         return;
-    uint64_t got = weir_cancel(world->w, &held->reservation, now);
-
-    check(got == (world->bucket
-                      ? model_cancel(&world->line, &world->of_bucket, &held->of_bucket, now)
-                      : window_cancel(&world->windows, &world->of_window, &held->of_window, now)));
+    compare_count(weir_cancel(world->w, &held->reservation, now),
+                  rules_cancel(&world->rules, &world->state, &held->model, now));
 }
 
 static void peek(struct world *world, uint64_t n, weir_ns now)
 {
     compare(weir_peek(world->w, world->limit, world->key, n, now),
-            world->bucket
-                ? model_step(&world->line, &world->of_bucket, n, now, 0, false, NULL)
-                : window_step(&world->windows, &world->of_window, n, now, 0, false, NULL));
+            rules_step(&world->rules, &world->state, n, now, 0, false, NULL));
 }
 
 /* Another burst and another limit from `now` on. */
 static void change(struct world *world, uint64_t n, weir_ns now)
 {
-    struct model_line from = world->line;
-    struct weir_policy before = world->policy;
+    struct rules from = world->rules;
+    struct weir_policy policy = from.policy;
 
-    if (!world->bucket || before.limit == WEIR_UNLIMITED || now < world->newest)
+    if (!rules_is_bucket(&from) || policy.limit == WEIR_UNLIMITED || now < world->newest)
         return;
-    world->policy.burst = n / 2;
-    world->policy.limit = 1 + n % 7;
-    check(weir_set_limit(world->w, world->limit, &world->policy, now) == 0);
-    if (before.burst == world->policy.burst && before.limit == world->policy.limit)
+    policy.burst = n / 2;
+    policy.limit = 1 + n % 7;
+    check(weir_set_limit(world->w, world->limit, &policy, now) == 0);
+    if (rules_same_policy(&policy, &from.policy))
         return;
-    set_line(world, now);
-    model_change(&from, &world->of_bucket, &world->line, now);
+    rules_after(&world->rules, &policy, &from, now);
+    state_change(&from, &world->state, &world->rules, now);
     for (size_t i = 0; i < HELD; i++)
-        model_change_reservation(&from, &world->held[i].of_bucket, &world->line, now);
+        hold_change(&from, &world->held[i].model, &world->rules, now);
     world->changed = now;
 }
 
@@ -200,12 +154,10 @@ static void call(struct world *world, const uint8_t *data)
 {
     static const weir_ns waits[] = {0, WEIR_MILLISECOND, WEIR_SECOND, WEIR_MINUTE, WEIR_FOREVER};
     struct held *held = &world->held[data[0] / 16 % HELD];
-    bool bucket = world->bucket;
     uint64_t n = data[1];
     weir_ns step = (weir_ns)(1 + data[2] % 16) << (data[2] / 16 * 2 + 9);
     weir_ns now = world->newest + (data[2] % 16 == 0 ? 0 : step);
     weir_ns earliest = world->changed > FIRST ? world->changed : FIRST;
-    uint64_t got;
 
     if (data[3] >= 192) { /* a clock that is behind */
         weir_ns back = step % (50 * WEIR_SECOND);
@@ -216,33 +168,24 @@ static void call(struct world *world, const uint8_t *data)
         cancel(world, held, now);
         break;
     case 1:
-        got = weir_refund(world->w, world->limit, world->key, n, now);
-        check(got == (bucket ? model_refund(&world->line, &world->of_bucket, n, now)
-                             : window_refund(&world->windows, &world->of_window, n, now)));
+        compare_count(weir_refund(world->w, world->limit, world->key, n, now),
+                      rules_refund(&world->rules, &world->state, n, now));
         break;
     case 2:
-        got = weir_take(world->w, world->limit, world->key, n, now);
-        check(got == (bucket ? model_take(&world->line, &world->of_bucket, n, now)
-                             : window_take(&world->windows, &world->of_window, n, now)));
+        compare_count(weir_take(world->w, world->limit, world->key, n, now),
+                      rules_take(&world->rules, &world->state, n, now));
         break;
     case 3:
-        got = weir_charge(world->w, world->limit, world->key, n, now);
-        check(got == (bucket ? model_charge(&world->line, &world->of_bucket, n, now)
-                             : window_charge(&world->windows, &world->of_window, n, now)));
+        compare_count(weir_charge(world->w, world->limit, world->key, n, now),
+                      rules_charge(&world->rules, &world->state, n, now));
         break;
     case 4:
         check(weir_set_balance(world->w, world->limit, world->key, n, now) == 0);
-        if (bucket)
-            model_set_balance(&world->line, &world->of_bucket, n, now);
-        else
-            window_set_balance(&world->windows, &world->of_window, n, now);
+        rules_set_balance(&world->rules, &world->state, n, now);
         break;
     case 5:
         check(weir_forget(world->w, world->limit, world->key) == 0);
-        if (bucket)
-            model_forget(&world->of_bucket);
-        else
-            window_forget(&world->of_window);
+        world->state = (struct state){0};
         break;
     case 6:
         peek(world, n, now);

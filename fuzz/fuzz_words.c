@@ -11,6 +11,7 @@
  * decision equals the long one whenever it answers; another origin changes no answer; and other
  * settings leave what the model leaves.
  */
+#include "compare.h"
 #include "policy.h"
 #include "records.h"
 #include "words_bench.h"
@@ -118,17 +119,6 @@ static struct weir_result result_of(const struct bench *b, const struct weir_ste
 
     weir_algorithm_describe(&b->m, step->payload, &b->at, &result);
     return result;
-}
-
-static void compare(struct weir_result got, struct weir_result want)
-{
-    if (got.verdict == want.verdict && got.wait == want.wait && got.remaining == want.remaining &&
-        got.reset == want.reset)
-        return;
-    fprintf(stderr, "verdict %d wait %llu remaining %llu reset %llu, not %d %llu %llu %llu\n",
-            (int)got.verdict, (ull)got.wait, (ull)got.remaining, (ull)got.reset, (int)want.verdict,
-            (ull)want.wait, (ull)want.remaining, (ull)want.reset);
-    abort();
 }
 
 /* With WEIR_FUZZ_TRACE set each operation is printed before it is made. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool rules_is_bucket(const struct rules *rules)
 {
@@ -87,6 +88,16 @@ uint64_t hold_n(const struct rules *rules, const struct hold *hold)
 weir_ns hold_instant(const struct rules *rules, const struct hold *hold)
 {
     return rules_is_bucket(rules) ? hold->bucket.instant : hold->window.instant;
+}
+
+bool rules_same_policy(const struct weir_policy *a, const struct weir_policy *b)
+{
+    if (a->limit == WEIR_UNLIMITED && b->limit == WEIR_UNLIMITED)
+        return a->kind == b->kind;
+    return a->kind == b->kind && a->form == b->form && a->limit == b->limit &&
+           a->period == b->period && a->burst == b->burst && a->tick == b->tick &&
+           a->utc_offset_s == b->utc_offset_s && a->calendar == b->calendar &&
+           strcmp(a->zone, b->zone) == 0;
 }
 
 int rules_error(const struct weir_policy *policy)

@@ -38,6 +38,9 @@ bool rules_is_unlimited(const struct rules *rules);
 /* Instants mean nothing to it, or the same to all limits. */
 bool rules_is_timeless(const struct rules *rules);
 
+/* Whether the one may be set for the other without a change. */
+bool rules_same_policy(const struct weir_policy *a, const struct weir_policy *b);
+
 /* 0, or what weir_set_limit returns for such a policy. */
 int rules_error(const struct weir_policy *policy);
 

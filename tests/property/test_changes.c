@@ -650,16 +650,6 @@ static bool state_fits(const struct world *world, const struct one *one, const s
     return true;
 }
 
-static bool same_policy(const struct weir_policy *a, const struct weir_policy *b)
-{
-    if (a->limit == WEIR_UNLIMITED && b->limit == WEIR_UNLIMITED)
-        return a->kind == b->kind;
-    return a->kind == b->kind && a->form == b->form && a->limit == b->limit &&
-           a->period == b->period && a->burst == b->burst && a->tick == b->tick &&
-           a->utc_offset_s == b->utc_offset_s && a->calendar == b->calendar &&
-           strcmp(a->zone, b->zone) == 0;
-}
-
 /* What cannot be told under the new settings is let go of first. */
 static void make_fit(struct world *world, const struct rules *to, weir_ns now)
 {
@@ -699,7 +689,7 @@ static void change_engine(struct world *world, const struct weir_policy *policy,
 {
     weir_ns instant = now > world->changed ? now : world->changed;
     const struct weir_settings *last = settings_of(world->engine, world->limit);
-    bool same = same_policy(policy, &world->rules.policy);
+    bool same = rules_same_policy(policy, &world->rules.policy);
     bool leads = rules_follow(&world->rules, policy) && world->rules.anchored;
     int want = rules_error(policy);
     struct weir_policy back;
@@ -719,7 +709,7 @@ static void change_engine(struct world *world, const struct weir_policy *policy,
     if (want != 0)
         return;
     assert_int_equal(weir_get_limit(world->engine, world->limit, &back), 0);
-    assert_true(same_policy(&back, policy));
+    assert_true(rules_same_policy(&back, policy));
     if (same) {
         assert_ptr_equal(settings_of(world->engine, world->limit), last);
         return;
@@ -765,7 +755,7 @@ static void change_cell(struct world *world, const struct weir_policy *policy,
             weir_cell_cancel(&world->cell, &next, &world->ones[0].held[h].reservation, now), 0);
         both_drop(&world->ones[0].held[h]);
     }
-    if (!same_policy(policy, &world->meter.policy) || next.origin != world->meter.origin)
+    if (!rules_same_policy(policy, &world->meter.policy) || next.origin != world->meter.origin)
         model_the_change(world, &to, now);
     world->meter = next;
     world->first = origin > world->first ? origin : world->first;

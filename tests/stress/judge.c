@@ -224,11 +224,6 @@ static bool agrees_late(struct look *l, const struct record *r, weir_ns instant)
 
 /* ---- calls on a limit ---- */
 
-static bool is_same_policy(const struct weir_policy *a, const struct weir_policy *b)
-{
-    return memcmp(a, b, sizeof *a) == 0;
-}
-
 /* Another version after the newest. */
 static struct version *add_version(struct sight *s, const struct record *r)
 {
@@ -247,7 +242,7 @@ static bool change(struct sight *s, const struct record *r)
         return r->count == (uint64_t)-ENOENT;
     if (r->count != 0)
         return false;
-    if (is_same_policy(&r->policy, &last->rules.policy))
+    if (rules_same_policy(&r->policy, &last->rules.policy))
         return true;
     struct version *next = add_version(s, r);
     rules_after(&next->rules, &r->policy, &last->rules, r->now);
