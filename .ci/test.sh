@@ -77,8 +77,8 @@ proof() {
 run_configuration() {
     case $1 in
     kinds | model | schedules) proof "$1" ;;
-    # Not engine, whose models do not follow it yet where clocks leap while memory fails: its corpus is
-    # replayed.
+    # Not engine, whose model counts a window again that unix time, set back, has ended, when its
+    # period changes; the engine does so only while it has it. Its corpus is replayed.
     fuzz) proof fuzz 20 command fields input log_line operations policy_text words zone ;;
     mutants) proof mutants ten ;;
     gcc) configuration gcc gcc 100 all -Dbench=disabled ;;

@@ -95,7 +95,8 @@ struct weir {
     WEIR_ALIGN_LINE struct weir_atomic_u64 wall_version;
     struct weir_atomic_u64 wall_offset;
     struct weir_atomic_u64 wall_told;
-    struct weir_atomic_u64 wall_newest; /* the highest of these, up to stale_max after the last */
+    /* the highest of these, up to stale_max after the last; 0: none yet */
+    struct weir_atomic_u64 wall_newest;
     uint8_t secrets[WEIR_KEY_SPACES][WEIR_SECRET_SIZE];
     struct weir_limit limits[]; /* max_limits of them */
 };

@@ -58,6 +58,7 @@ void both_peek(struct world *world, unsigned limit, unsigned key, uint64_t n, we
         want = answer_unplaced(world, limit, n, now, 0, false, NULL);
     l->rules = same;
     compare(got, want);
+    after(world); /* it may have helped a move */
 }
 
 void both_reserve(struct world *world, unsigned limit, unsigned key, uint64_t n, weir_ns now,

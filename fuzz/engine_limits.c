@@ -261,8 +261,9 @@ static bool is_overdue(const struct rules *rules, const struct state *state, wei
 bool world_set_back(struct world *world, weir_ns by)
 {
     trace(world, "set back", 0, 0, by, world->at);
+    /* Without memory for an origin a call counts as at the nearer end of the line. */
     if (world->at < FIRST + by + 11 * WEIR_DAY || by <= 4 * STALE_MAX || world->stepped ||
-        !may_move_origins(world))
+        world->poor || !may_move_origins(world))
         return false;
     for (unsigned i = 0; i < WORLD_LIMITS; i++)
         if (world->limits[i].rules.windows.asked || world->limits[i].changed != 0)
@@ -270,7 +271,8 @@ bool world_set_back(struct world *world, weir_ns by)
     forget_those(world, world->at, is_idle);
     forget_those(world, world->at - by, is_overdue);
     for (unsigned i = 0; i < WORLD_LIMITS; i++)
-        if (is_overdue(&world->limits[i].rules, &world->limits[i].overflow, world->at - by))
+        if (world->limits[i].open &&
+            is_overdue(&world->limits[i].rules, &world->limits[i].overflow, world->at - by))
             forget_overflow(world, i);
     for (size_t i = 0; i < WORLD_HELD; i++)
         world->held[i] = (struct held){0};

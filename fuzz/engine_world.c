@@ -69,8 +69,9 @@ bool may_be_full(const struct world *world)
 void after(struct world *world)
 {
     const struct weir_table_counts *counts = &world->w->table.counts;
-    uint64_t moved = weir_load_relaxed(&counts->dropped) + weir_load_relaxed(&counts->growths) +
-                     weir_load_relaxed(&counts->compactions) + weir_load_relaxed(&counts->shrinks);
+    uint64_t moved = weir_load_relaxed(&counts->helps) + weir_load_relaxed(&counts->dropped) +
+                     weir_load_relaxed(&counts->growths) + weir_load_relaxed(&counts->compactions) +
+                     weir_load_relaxed(&counts->shrinks);
     uint64_t error, keys = keys_of(world, &error);
 
     check(keys <= world->options.max_keys + error);

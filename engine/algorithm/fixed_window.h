@@ -139,7 +139,9 @@ static inline struct weir_fixed weir_fixed_ended(uint64_t position, bool later)
 /* What a clock can be behind the newest one without anybody knowing. */
 #define WEIR_FIXED_BLUR (2 * WEIR_SECOND)
 
-/* By what `now` may be behind, which is not to be taken for a step of unix time. */
+/* By what `now` may be behind, which is not to be taken for a step of unix time. Where no clock was
+   seen yet (newest 0) it may be any: a call that has no `now` may move words that a change has
+   made. */
 static inline weir_i128 weir_fixed_guard(const struct weir_instant *at, bool *recent)
 {
     if (at->newest == NULL) {
@@ -151,7 +153,7 @@ static inline weir_i128 weir_fixed_guard(const struct weir_instant *at, bool *re
     weir_ns behind = newest > at->now ? newest - at->now : 0;
     if (behind < at->guard)
         behind = at->guard;
-    *recent = behind <= at->stale_max;
+    *recent = newest != 0 && behind <= at->stale_max;
     return *recent ? (weir_i128)behind + (weir_i128)WEIR_FIXED_BLUR : (weir_i128)at->guard;
 }
 

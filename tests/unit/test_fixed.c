@@ -57,10 +57,32 @@ static void k20_one_window_ahead_and_the_guard(void **state)
                  march + 6 * WEIR_DAY + 5 * WEIR_HOUR, WEIR_DAY, 23 * WEIR_HOUR);
 }
 
+/* S5, K27: what an engine may leave behind. A call without a `now` is one at 0: by unix time that
+   is long before the window, which is no step of unix time while no clock was seen, or the newest
+   one is far from it. */
+static void k27_a_window_is_not_idle_to_who_knows_no_clock(void **state)
+{
+    (void)state;
+    struct weir_meter m = meter_of(weir_aligned_window(5, WEIR_DAY, 0));
+    static const struct {
+        uint64_t newest;
+        bool idle;
+    } cases[] = {{0, false}, {WEIR_SECOND, true}, {WEIR_MINUTE, true}, {365 * WEIR_DAY, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct weir_atomic_u64 newest = {cases[i].newest};
+        struct weir_instant at = {.newest = &newest, .now = 0, .stale_max = WEIR_MINUTE};
+        assert_true(weir_fixed_instant(&m, 20513 * WEIR_DAY, &at));
+        uint64_t ahead = weir_fixed_payload(&m, at.line + 10, false, 2);
+        assert_int_equal(weir_fixed_is_idle(&m, ahead, &at), cases[i].idle);
+        assert_false(weir_fixed_is_idle(&m, weir_fixed_payload(&m, at.line, false, 2), &at));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(k20_one_window_ahead_and_the_guard),
+        cmocka_unit_test(k27_a_window_is_not_idle_to_who_knows_no_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
