@@ -32,7 +32,7 @@ wrong_usage_is_refused() {
     refused 'mutants why' 'unknown mutant' || status=1
     refused 'mutants ten x' 'which seed' || status=1
     refused 'model x' 'full, or nothing' || status=1
-    refused 'proof 5 6' 'how many percent' || status=1
+    refused 'proof 5 6' 'unknown part' || status=1
     refused 'coverage x' 'coverage takes no argument' || status=1
     return $status
 }

@@ -26,13 +26,16 @@ model_jobs() {
     local part removals=tests/protocol/removals.py
     if [[ -n $1 ]]; then
         model_job life python3 tests/protocol/life.py -l -o "$model/life"
+        for part in 0 1; do
+            model_job "scenarios-$part" "$model/protocol" scenarios -b 3 -d 0 -p "$part/2"
+            model_job "matrix-$part" "$model/protocol" matrix -b 3 -d 0 -p "$part/24"
+        done
         for part in 0 1 2 3; do
-            model_job "full-$part" "$model/protocol" -b 3 -d 0 -p "$part/4"
-            model_job "delays-$part" "$model/protocol" -b 2 -d 2 -p "$part/4"
+            model_job "delays-$part" "$model/protocol" -b 2 -d 1 -p "$part/4"
             model_job "removals-$part" python3 $removals -o "$model/removals-$part" -p "$part/4"
         done
         for part in 0 1 2; do
-            model_job "stops-$part" "$model/protocol" -b 1 -d 0 -s "$part"
+            model_job "stops-$part" "$model/protocol" -b 1 -d 0 -s "$part" -p "$part/3"
         done
         return
     fi
@@ -68,6 +71,9 @@ model_count() {
 
 # run_model [full]: without an argument what takes two processors two minutes: every case with the
 # smaller bounds, a third of the matrix with larger ones, and the removals that are found at once.
+# full: every case with two preemptions and a delay; with three preemptions every scenario and a
+# twelfth of the matrix; a third of the matrix for each thread that may stop anywhere; all removals;
+# the large life cycle.
 run_model() {
     local full=
     (($# <= 1)) || wrong_usage "model: full, or nothing"

@@ -2,9 +2,9 @@
 # `./dev proof`: everything that shows that weir keeps its promises, at full size. Sourced by dev.
 
 # Runs, and seconds, of the parts that PERCENT scales; the others have a size of their own.
-proof_schedules=20000000
-proof_fuzz=1800
-proof_soak=3600
+proof_schedules=10000000
+proof_fuzz=300
+proof_soak=1200
 
 # of PERCENT NUMBER: so much of it, and at least 1.
 of() {
@@ -31,22 +31,42 @@ proof_setting() {
         "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)"
 }
 
+proof_parts=(test analyze coverage model schedules schedule-faults fuzz soak soak-faults mutants
+    flips)
+
+proof_part() {
+    local part=$1 percent=$2
+    case $part in
+    model) prove model model full ;;
+    schedules) prove schedules schedules "$(of "$percent" $proof_schedules)" ;;
+    schedule-faults) prove schedule-faults schedules faults ;;
+    fuzz) prove fuzz fuzz "$(of "$percent" $proof_fuzz)" ;;
+    soak) prove soak soak "$(of "$percent" $proof_soak)" ;;
+    soak-faults) prove soak-faults soak faults ;;
+    mutants) prove mutants mutants all ;;
+    flips) prove flips mutants flips ;;
+    *) prove "$part" "$part" ;;
+    esac
+}
+
+# run_proof [PERCENT] [PART...]
 run_proof() {
-    local percent=${1-100}
-    rm -rf .build/proof
+    local percent=100 part
+    if [[ ${1-} =~ ^[1-9][0-9]*$ ]]; then
+        percent=$1
+        shift
+    fi
+    for part in "$@"; do
+        [[ " ${proof_parts[*]} " == *" $part "* ]] ||
+            wrong_usage "proof: unknown part $part; there are ${proof_parts[*]}"
+    done
+    (($#)) || set -- "${proof_parts[@]}"
     mkdir -p .build/proof
     proof_setting | tee .build/proof/setting
-    prove test test
-    prove analyze analyze
-    prove coverage coverage
-    prove model model full
-    prove schedules schedules "$(of "$percent" $proof_schedules)"
-    prove schedule-faults schedules faults
-    prove fuzz fuzz "$(of "$percent" $proof_fuzz)"
-    prove soak soak "$(of "$percent" $proof_soak)"
-    prove soak-faults soak faults
-    prove mutants mutants all
-    prove flips mutants flips
+    for part in "$@"; do
+        rm -f ".build/proof/$part.log"
+        proof_part "$part" "$percent"
+    done
     printf '%d passed, %d failed\n' "$passed" "$failed"
     ((failed == 0))
 }

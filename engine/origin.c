@@ -14,7 +14,7 @@
  *   P1  Lock-free: a lost publication means that another thread's stands. A stopped thread holds
  *       up nobody: who finds no spare allocates. Without memory or without a free generation time
  *       stands still for that call, at the nearer end of the line, which admits nothing that is
- *       not due.
+ *       not due; what it counts there has passed by the time that a later origin is for.
  *
  * Not guaranteed: a limit's very first call when there is no memory and another thread has taken
  * the spare for it and stopped, or when the limit is removed meanwhile. That call is INVALID.

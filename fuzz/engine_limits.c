@@ -296,7 +296,9 @@ static void forget_the_untold(struct world *world, unsigned limit)
     if (window_lead(w, &l->overflow.window, world->at) > window_half_line(w)) {
         forget_overflow(world, limit);
     }
-    drop_held(world, limit);
+    for (size_t i = 0; i < WORLD_HELD; i++)
+        if (world->held[i].limit == limit)
+            world->held[i] = (struct held){0};
 }
 
 void world_set_wall(struct world *world, int64_t by)
@@ -307,6 +309,7 @@ void world_set_wall(struct world *world, int64_t by)
     if (unix_ns < (model_int)UNIX - (model_int)(4 * 365 * WEIR_DAY) ||
         unix_ns > (model_int)UNIX + (model_int)(60 * 365 * WEIR_DAY) || !may_move_origins(world))
         return;
+    forget_those(world, world->at, is_idle);
     world->wall = wall;
     for (unsigned i = 0; i < WORLD_LIMITS; i++)
         world->limits[i].rules.windows.wall = wall;
@@ -315,4 +318,5 @@ void world_set_wall(struct world *world, int64_t by)
     world->stepped = true;
     for (unsigned i = 0; i < WORLD_LIMITS; i++)
         forget_the_untold(world, i);
+    forget_those(world, world->at, is_idle); /* windows that unix time, set back, has ended */
 }

@@ -192,7 +192,8 @@ static weir_ns now_of(unsigned limit, unsigned key, const uint8_t *data)
     if (step != 0 && failing == 0)
         world_forward(&world, step);
     back = power_of(data[5], 5) % STALE_MAX;
-    if (data[4] % 8 != 7 || world.at < world.settled + back)
+    if (data[4] % 8 != 7 || world.at < world.settled + back ||
+        (world.at >= world.horizon && world.at < world.horizon + back))
         return world.at;
     return world.at - back;
 }
@@ -269,8 +270,13 @@ static void call_crowd(unsigned limit, const uint8_t *data, weir_ns now)
     }
 }
 
+/* Without memory for an origin time stands still for a limit, and a model's does not: all limits
+   get theirs first. */
 static void start_failing(const uint8_t *data)
 {
+    for (unsigned i = 0; failing == 0 && i < WORLD_LIMITS; i++)
+        if (world.limits[i].open)
+            both_reserve(&world, i, 0, 0, world.at, 0, NULL);
     one_thread_fail_from(data[3] % 8);
     weir_store_relaxed(&world.w->table.arena.allowance, data[6] % 4);
     failing = 1 + data[7] % 16;
