@@ -92,6 +92,14 @@ static inline enum weir_try weir_place_make_room(struct weir_effort *e, struct w
     return WEIR_AGAIN;
 }
 
+/* A root that takes no keys for now: gives it a successor, though it may have room. */
+static inline enum weir_try weir_place_reopen(struct weir_effort *e, struct weir_array *root)
+{
+    if (weir_place_round(e, root, root) == WEIR_REFUSED)
+        return WEIR_REFUSED;
+    return weir_shard_start(e, root, root->order) ? WEIR_AGAIN : WEIR_REFUSED;
+}
+
 /* No credit: moves what is under way to its end, or leaves behind what is idle. */
 static inline enum weir_try weir_place_make_credit(struct weir_effort *e, struct weir_array *root,
                                                    struct weir_array *in)
@@ -111,9 +119,7 @@ static inline enum weir_try weir_place_unseal(struct weir_effort *e, struct weir
 {
     if (in != root || weir_array_count(root) >= weir_shard_limit(e->t, e->shard, root->order))
         return weir_place_make_room(e, root, in);
-    if (weir_place_round(e, root, in) == WEIR_REFUSED)
-        return WEIR_REFUSED;
-    return weir_shard_start(e, root, root->order) ? WEIR_AGAIN : WEIR_REFUSED;
+    return weir_place_reopen(e, root);
 }
 
 /* Claims a slot in `in` for a key that has none there. */
@@ -126,8 +132,9 @@ static inline enum weir_try weir_place_claim(struct weir_effort *e, struct weir_
     if (!weir_credit_ready(e->t, e->share))
         return weir_place_make_credit(e, root, in);
     if (!weir_place_reserve(e, root, in, &closed)) {
-        /* Closed by one who has not published a successor yet: make one. */
-        return closed && in != root ? WEIR_AGAIN : weir_place_make_room(e, root, in);
+        if (!closed)
+            return weir_place_make_room(e, root, in);
+        return in != root ? WEIR_AGAIN : weir_place_reopen(e, root);
     }
     enum weir_found found =
         weir_array_claim(in, e->tag, WEIR_PROBE_LINES, &s, &claimed, &e->move.races);

@@ -235,6 +235,12 @@ static void few_keys_in_a_large_array(struct play *p)
     put_keys(p, 10, IN_DEBT);
 }
 
+static void few_keys_in_the_largest_array(struct play *p)
+{
+    replace(p->t, WEIR_ORDER_MAX, 0);
+    put_keys(p, 10, IN_DEBT);
+}
+
 static void shrink(struct play *p)
 {
     struct weir_effort e = effort_of(p->t, 0, 100);
@@ -267,6 +273,21 @@ static void o5_new_keys_beside_a_shrink(void **state)
     p.second = shrink;
     assert_true(run_play(&p) > 100);
     p.third = shrink;
+    assert_true(run_play(&p) > 100);
+}
+
+/* M1: nor is a new key refused beside one, where there is no larger array to grow into. */
+static void m1_new_keys_beside_a_shrink_of_the_largest(void **state)
+{
+    (void)state;
+    struct play p = {.max_keys = 1000,
+                     .before = few_keys_in_the_largest_array,
+                     .first = shrink,
+                     .second = decide_twelve,
+                     .after = twelve_more};
+    assert_true(run_play(&p) > 100);
+    p.first = decide_twelve;
+    p.second = shrink;
     assert_true(run_play(&p) > 100);
 }
 
@@ -587,6 +608,7 @@ int main(void)
         cmocka_unit_test(k28_new_keys_beside_one_that_stops),
         cmocka_unit_test(k14_one_new_key_at_once),
         cmocka_unit_test(o5_new_keys_beside_a_shrink),
+        cmocka_unit_test(m1_new_keys_beside_a_shrink_of_the_largest),
         cmocka_unit_test(s5_a_decision_beside_moves),
         cmocka_unit_test(k28_a_new_key_between_two_moves),
         cmocka_unit_test(k27_fast_and_slow_clocks),
