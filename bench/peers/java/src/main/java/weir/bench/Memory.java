@@ -3,6 +3,7 @@ package weir.bench;
 
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryType;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
@@ -15,8 +16,14 @@ record Memory(long resident, long heap) {
     static Memory collected() {
         System.gc();
         System.gc();
-        long used = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
-        return new Memory(residentBytes(), used);
+        return new Memory(residentBytes(), heapAfterCollection());
+    }
+
+    /** Not what is in use now: that has whole pieces in it that threads were handed since. */
+    private static long heapAfterCollection() {
+        return ManagementFactory.getMemoryPoolMXBeans().stream()
+                .filter(pool -> pool.getType() == MemoryType.HEAP)
+                .mapToLong(pool -> pool.getCollectionUsage().getUsed()).sum();
     }
 
     /**
