@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""What is stated of weir against peers: one table, and whether it holds.
+
+Decisions per second of weir by those of a peer, of the same run: uniform keys, nothing denied, each
+told the time. In batches weir takes several decisions at once, and the peer one by one.
+"""
+
+import plan
+
+KEYS = 1_000_000
+THREADS = (1, 2)
+BATCHES = (64, 32)  # the first of them that was measured
+BATCHED_TIMES = 2  # of the ratio one by one, at least
+
+AT_LEAST = {
+    "governor": 3,
+    "libcuckoo": 2,
+    "onetbb": 3,
+    "mutexes": 3,
+    "cds_lfht": 5,
+    "x_time_rate": 12,
+}
+
+
+def line(what, ratio, least):
+    """In the words of bench/stated.h. ratio: (middle, low, high)."""
+    holds = ratio[0] >= least
+    return holds, (f"{'holds' if holds else 'MISSED':<6} {what:<66} {ratio[0]:8.2f} "
+                   f"(at least {least:.2f})  95 %: {ratio[1]:.2f} .. {ratio[2]:.2f}")
+
+
+def rows(cpus):
+    """(peer, threads, whether weir takes batches, at least)."""
+    for batched in (False, True):
+        for threads in THREADS:
+            if threads <= cpus:
+                for peer, least in AT_LEAST.items():
+                    yield peer, threads, batched, least * (BATCHED_TIMES if batched else 1)
+
+
+def check(ratio_of, cpus, demanded):
+    """Prints a line for each that was measured; those that were not count where all are demanded.
+
+    ratio_of(peer, keys, threads, batches): (middle, low, high), or nothing. True if all hold.
+    """
+    ok = True
+    for peer, threads, batched, least in rows(cpus):
+        ratio = ratio_of(peer, KEYS, threads, BATCHES if batched else (1,))
+        what = (f"weir{' in batches' if batched else ''} : {peer}, {plan.grouped(KEYS)} keys, "
+                f"{threads} thread{'s' if threads > 1 else ''}")
+        if ratio is not None:
+            holds, text = line(what, ratio, least)
+            print(text)
+            ok = ok and holds
+        elif demanded:
+            print(f"MISSED {what}: not measured")
+            ok = False
+    return ok
