@@ -133,8 +133,10 @@ class Measured:
         self.counters = {}  # the median's, or the last repetition's
         self.counters_of_repetitions = {}
         self.error = ""
+        self.label = ""
 
     def add(self, entry):
+        self.label = str(entry.get("label", self.label))
         if entry.get("error_occurred"):
             self.error = str(entry.get("error_message") or "failed")
             return

@@ -49,6 +49,8 @@ class Suite:
         self.offers = []  # (name of the program, subject)
         self.failures, self.skipped, self.entries = [], [], []
         self.memory = turns.Memory()
+        self.context = {**machine.describe(), "executable": "bench/suite/peers.py", "command":
+                        options.command or " ".join(["peers.py", *sys.argv[1:]])}
 
     def fail(self, text):
         print(f"FAILED {text}", flush=True)
@@ -127,6 +129,7 @@ class Suite:
         done = turns.Turns(setting, trace, self.memory, self.options).measure(entries)
         print_table(setting, trace, done)
         self.entries += done
+        self.keep()
         for entry in done:
             if entry.outcome == turns.FAILED:
                 self.fail(f"{entry.name}: {entry.why}")
@@ -142,6 +145,7 @@ class Suite:
                                          shutil.disk_usage(folder).free)
         for text in left_out:
             print(f"left out: {text}", flush=True)
+        print(f"{len(wanted)} settings, {1 + self.options.repetitions} rounds each", flush=True)
         for i, setting in enumerate(wanted):
             try:
                 trace = tracefile.written(setting.wish, folder, self.options.write_trace, 600)
@@ -172,7 +176,7 @@ class Suite:
 
     # ---- the end --------------------------------------------------------------------------------
 
-    def ratio_of(self, peer, keys, threads, batches):
+    def ratios_of(self, peer, keys, threads, batches):
         """Of the stated settings: uniform, nothing denied, the time given."""
         def is_at(entry, name, batch):
             wish = entry.setting.wish
@@ -184,17 +188,19 @@ class Suite:
                 for weir in self.entries:
                     if is_at(entry, peer, 1) and is_at(weir, turns.WEIR, batch) and \
                             (entry.setting, entry.group) == (weir.setting, weir.group):
-                        return turns.ratio_to_batched(entry, weir)
+                        return turns.ratios(entry, weir)
         return None
+
+    def keep(self):
+        """After each setting, so that what takes hours can be stopped."""
+        if self.options.json:
+            found = {"context": self.context, "benchmarks": turns.benchmarks(self.entries)}
+            figures.write(self.options.json, found)
 
     def finish(self):
         print()
-        holds = stated.check(self.ratio_of, machine.cpus(), self.options.check)
-        if self.options.json:
-            context = {**machine.describe(), "executable": "bench/suite/peers.py"}
-            context["command"] = self.options.command or " ".join(["peers.py", *sys.argv[1:]])
-            found = {"context": context, "benchmarks": turns.benchmarks(self.entries)}
-            figures.write(self.options.json, found)
+        holds = stated.check(self.ratios_of, machine.cpus(), self.options.check)
+        self.keep()
         inexact = {f"{entry.offer.name}" for entry in self.entries if entry.over or entry.under}
         if inexact:
             print("inexact: " + ", ".join(sorted(inexact)))
@@ -231,9 +237,10 @@ class GivenTrace:
 
 
 def print_table(setting, trace, entries):
+    groups = max((entry.group for entry in entries), default=-1) + 1
+    told = f", {groups} groups that fit into memory" if groups > 1 else ""
     print(f"\n== {setting.text()} ({plan.grouped(trace.records)} records, "
-          f"{plan.grouped(trace.admitted)} admitted, {max(e.group for e in entries) + 1} groups)"
-          if entries else f"\n== {setting.text()}: no program plays this")
+          f"{plan.grouped(trace.admitted)} admitted{told})")
     width = max((len(entry.offer.name) for entry in entries), default=0)
     measured = [entry for entry in entries if entry.runs]
     if measured:
@@ -241,6 +248,9 @@ def print_table(setting, trace, entries):
               ": weir  95 %            bytes/key  answers")
     for entry in sorted(measured, key=lambda one: (one.batch, statistics.median(one.ns()))):
         print(f"{entry.offer.name:<{width}} {entry.batch:5} {row(entry)}")
+    if turns.crowding(entries) > 1.1:
+        print(f"the machine is busy: the wall's time is {turns.crowding(entries):.1f} times the "
+              "processor's; these figures are noise for the most part")
     for entry in entries:
         if entry.outcome == turns.REFUSED:
             print(f"{entry.offer.name:<{width}} {entry.batch:5} not measured: {entry.why}")

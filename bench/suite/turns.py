@@ -5,6 +5,8 @@ As many as memory allows stand side by side; the others form further groups, and
 that every peer is compared with a weir that ran between its own repetitions.
 """
 
+import statistics
+
 import figures
 import machine
 import program
@@ -30,7 +32,7 @@ class Entry:
         self.over = self.under = self.decisions = 0  # of all runs
         self.why = ""  # it was not measured
         self.outcome = ""  # FAILED or REFUSED, where it was not
-        self.ratio = None  # its time by weir's: middle, low, high
+        self.ratio = self.cpu_ratio = None  # its time by weir's: middle, low, high
         self.weir_batch = 0  # of which weir
 
     def is_weir(self):
@@ -44,6 +46,9 @@ class Entry:
 
     def ns(self):
         return [run.ns for run in self.runs]
+
+    def cpu_ns(self):
+        return [max(run.cpu_ns, 1e-6) for run in self.runs]
 
     def answers(self):
         """Whether they are exact, in words."""
@@ -177,12 +182,23 @@ class Turns:
             weir = weirs.get(entry.batch, weirs.get(1))
             if entry.runs and weir and not entry.is_weir():
                 entry.ratio = spread.paired_ratio(entry.ns(), weir.ns(), entry.name)
+                entry.cpu_ratio = spread.paired_ratio(entry.cpu_ns(), weir.cpu_ns(), entry.name)
                 entry.weir_batch = weir.batch
 
 
-def ratio_to_batched(entry, weir):
-    """The same of a peer and a weir of another batch, of one group."""
-    return spread.paired_ratio(entry.ns(), weir.ns(), entry.name + weir.name)
+def ratios(entry, weir):
+    """Of a peer and a weir of any batch, of one group: by the wall's and by processor time."""
+    seed = entry.name + weir.name
+    return (spread.paired_ratio(entry.ns(), weir.ns(), seed),
+            spread.paired_ratio(entry.cpu_ns(), weir.cpu_ns(), seed))
+
+
+def crowding(entries):
+    """How many times as long as the processor worked, programs of one thread took: above 1 where
+    others used the processors."""
+    shares = [run.seconds / max(run.cpu_seconds, 1e-9) for entry in entries for run in entry.runs
+              if entry.setting.threads == 1]
+    return statistics.median(shares) if shares else 1.0
 
 
 # ---- as entries of a file of figures ------------------------------------------------------------
@@ -210,6 +226,7 @@ def benchmarks(entries):
         aggregates = figures.aggregate(entry.name, repetitions, **common)
         if entry.ratio:
             aggregates[0].update(zip(("to_weir", "to_weir_low", "to_weir_high"), entry.ratio))
+            aggregates[0]["to_weir_cpu"] = entry.cpu_ratio[0]
             aggregates[0]["weir_batch"] = entry.weir_batch
         found += repetitions + aggregates
     return found

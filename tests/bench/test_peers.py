@@ -70,7 +70,8 @@ class Figures(Playing):
         self.assertNotIn("to_weir", one[name + "weir"].counters)
         counters = one[name + "exact-3"].counters
         for counter, value in (("to_weir", 3), ("to_weir_low", 3), ("to_weir_high", 3),
-                               ("bytes_per_key", 16.5), ("over_admitted", 0), ("weir_batch", 1)):
+                               ("to_weir_cpu", 3), ("bytes_per_key", 16.5), ("over_admitted", 0),
+                           ("weir_batch", 1)):
             self.assertAlmostEqual(counters[counter], value, msg=counter)
         self.assertAlmostEqual(counters["items_per_second"], 1e6 / 3)
         labels = {entry["label"] for entry in found["benchmarks"]}
@@ -323,7 +324,8 @@ class Planned(Playing):
         status, text, _ = self.planned(wishes, subjects=subjects)
         self.assertEqual(status, 0, text)
         self.assertRegex(text, r"(?m)^holds  weir : exact-2, 1 million keys, 1 thread +2\.00 "
-                               r"\(at least 1\.50\)  95 %: 2\.00 \.\. 2\.00$")
+                               r"\(at least 1\.50\)  95 %: 2\.00 \.\. 2\.00, "
+                               r"by processor time 2\.00$")
         self.assertRegex(text, r"(?m)^MISSED weir : exact-3, 1 million keys, 1 thread +3\.00 "
                                r"\(at least 4\.00\)")
         self.assertRegex(text, r"(?m)^holds  weir in batches : exact-3, 1 million keys, 1 thread +"
