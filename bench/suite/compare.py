@@ -20,6 +20,9 @@ nothing else:
 With one file on either side the noise between processes cannot be seen, and --between is taken for
 it. Exit status: 0; 1 when a benchmark is slower; 2 for wrong usage or files that cannot be read.
 
+What peers/* tell of others than weir is shown, but does not count. A benchmark that fails in NEW
+and not in OLD counts as slower.
+
 The method. Each process gives the median of its repetitions; a build's figure is the geometric
 mean of its processes'. All is done on logarithms. The noise of a figure is that between its
 processes (half a benchmark's own, half that of all benchmarks together, as three processes alone
@@ -29,6 +32,7 @@ verdicts are adjusted by Holm for the number of benchmarks.
 
 import argparse
 import math
+import re
 import statistics
 import sys
 
@@ -36,7 +40,7 @@ import figures
 import spread
 
 POOLED_FREEDOM = 8  # what the spread of all benchmarks weighs, beside a benchmark's own
-SHOWN = {"same": "same", "faster": "faster", "slower": "SLOWER"}
+VERDICTS = ("same", "faster", "slower")
 
 
 class Side:
@@ -138,7 +142,7 @@ def print_table(pairs, adjusted, threshold):
         low, high = pair.interval()
         verdicts.append(pair.verdict(probability, threshold))
         print(f"{pair.name:<{width}} {pair.old.ns:10.2f} {pair.new.ns:10.2f}  {pair.ratio:9.3f}"
-              f"  {low:.3f} .. {high:.3f}  {SHOWN[verdicts[-1]]}")
+              f"  {low:.3f} .. {high:.3f}  {verdicts[-1]}")
     return verdicts
 
 
@@ -169,7 +173,7 @@ def print_missing(old, new):
 
 
 def print_sums(pairs, verdicts, threshold):
-    counts = {verdict: verdicts.count(verdict) for verdict in SHOWN}
+    counts = {verdict: verdicts.count(verdict) for verdict in VERDICTS}
     print(f"{len(pairs)} compared: {counts['same']} same, {counts['faster']} faster, "
           f"{counts['slower']} slower (beyond noise and a ratio of {threshold:g})")
     middle = math.exp(statistics.median(math.log(pair.ratio) for pair in pairs))
@@ -181,11 +185,12 @@ def print_sums(pairs, verdicts, threshold):
           "can hide there")
 
 
-def compare(old, new, threshold, between):
+def compare(old, new, options):
     """Prints the comparison of two loaded files; the exit status."""
-    before, now = figures.measured(old), figures.measured(new)
+    before, now = ({name: one for name, one in figures.measured(found).items()
+                    if re.search(options.only, name)} for found in (old, new))
     broken = [name for name, one in now.items()
-              if one.error and name in before and not before[name].error]
+              if counts(name) and one.error and name in before and not before[name].error]
     pairs = [Pair(Side(before[name]), Side(now[name])) for name in before
              if name in now and usable(before[name]) and usable(now[name])]
     print_differences(old, new)
@@ -193,26 +198,42 @@ def compare(old, new, threshold, between):
     if not pairs and not broken:
         print("compare: no benchmark is in both", file=sys.stderr)
         return 2
-    verdicts = judge_all(pairs, threshold, between) if pairs else []
-    for pair, verdict in zip(pairs, verdicts):
-        if verdict == "slower":
-            print(f"SLOWER {pair.name}: {pair.ratio:.3f} times")
+    judge(pairs, options.between)
+    ours = [pair for pair in pairs if counts(pair.name)]
+    others = [pair for pair in pairs if not counts(pair.name)]
+    slower = told(ours, options.threshold)
+    if others:
+        print("\nother than weir, which does not count:")
+        told(others, options.threshold)
+    for pair in slower:
+        print(f"SLOWER {pair.name}: {pair.ratio:.3f} times")
     for name in broken:
         print(f"FAILED {name}: in NEW, but not in OLD")
-    return 1 if broken or "slower" in verdicts else 0
+    return 1 if broken or slower else 0
 
 
-def judge_all(pairs, threshold, between):
+def judge(pairs, between):
     pooled = pooled_variance([side for pair in pairs for side in (pair.old, pair.new)])
     for pair in pairs:
         pair.judge(pooled, between)
-    if pooled is None:
+    if pooled is None and pairs:
         print(f"one process on either side: taking it that processes differ by {100 * between:g} % "
               "(--between); see --help on how to take several")
+
+
+def told(pairs, threshold):
+    """Prints the pairs with their verdicts; those that are slower."""
+    if not pairs:
+        return []
     adjusted = spread.holm([pair.probability for pair in pairs])
     verdicts = print_table(pairs, adjusted, threshold)
     print_sums(pairs, verdicts, threshold)
-    return verdicts
+    return [pair for pair, verdict in zip(pairs, verdicts) if verdict == "slower"]
+
+
+def counts(name):
+    """A peer that became slower is no fault of weir's."""
+    return not name.startswith("peers/") or name.endswith("/weir")
 
 
 def number_from(least, what):
@@ -227,6 +248,14 @@ def number_from(least, what):
     return parse
 
 
+def pattern(text):
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text}: {error}") from error
+    return text
+
+
 def main(words):
     parser = argparse.ArgumentParser(
         prog="compare.py", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -239,13 +268,15 @@ def main(words):
                         type=number_from(0, "a share from 0 on is expected, as 0.03"),
                         help="standard deviation between processes of one build, where it cannot\n"
                              "be seen because either side has one process only (0.03)")
+    parser.add_argument("--only", default="", metavar="REGEX", type=pattern,
+                        help="benchmarks whose names match")
     options = parser.parse_args(words)
     try:
         old, new = figures.load_all(options.old), figures.load_all(options.new)
     except figures.FiguresError as error:
         print(f"compare: {error}", file=sys.stderr)
         return 2
-    return compare(old, new, options.threshold, options.between)
+    return compare(old, new, options)
 
 
 if __name__ == "__main__":

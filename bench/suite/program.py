@@ -22,6 +22,7 @@ import time
 LINE_MOST = 1 << 20  # bytes
 SHOWN_LINES = 6  # of standard error
 REFUSES = 3
+RECORD_S = 2e-5  # more to wait for each record: a pass of many may take minutes
 
 
 class Refused(Exception):
@@ -125,7 +126,7 @@ class Player:
 
     def __init__(self, offer, trace, threads, clock, batch, timeout_s):
         self.offer, self.trace, self.threads, self.clock = offer, trace, threads, clock
-        self.timeout_s = timeout_s
+        self.timeout_s = timeout_s + RECORD_S * trace.records
         self.unread = b""
         self.errors = tempfile.TemporaryFile()
         words = [offer.program, "--trace", str(trace.path), "--subject", offer.name,

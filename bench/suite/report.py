@@ -202,7 +202,8 @@ def who(page, peers):
         return
     page.section("Who is who", "who")
     rows = {figure.subject: figure.one.label for figure in peers}
-    page.sentence("weir and the limiters and tables beside it, with versions, as each tells itself.")
+    page.sentence("weir and the limiters and tables beside it, with versions, as each tells "
+                  "itself.")
     if {"floor", "flat_bucket"} & set(rows):
         page.sentence("floor and flat_bucket are no limiters for use: arrays without a search for "
                       "the key, below which no table can be.")

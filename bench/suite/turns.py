@@ -194,10 +194,11 @@ def ratios(entry, weir):
 
 
 def crowding(entries):
-    """How many times as long as the processor worked, programs of one thread took: above 1 where
-    others used the processors."""
-    shares = [run.seconds / max(run.cpu_seconds, 1e-9) for entry in entries for run in entry.runs
-              if entry.setting.threads == 1]
+    """How many times as long as their processors worked programs took that never wait: above 1
+    where others used the processors."""
+    shares = [run.seconds * entry.setting.threads / max(run.cpu_seconds, 1e-9)
+              for entry in entries for run in entry.runs
+              if entry.is_weir() or entry.setting.threads == 1]
     return statistics.median(shares) if shares else 1.0
 
 

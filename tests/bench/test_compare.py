@@ -50,7 +50,7 @@ class Comparing(Folder):
         status, text, _ = self.sides(build("a", 3, 20), build("b", 3, 20, {3: 1.3, 7: 1 / 1.3}))
         self.assertEqual(status, 1)
         found = self.verdicts(text)
-        self.assertEqual(found.pop("b3"), "SLOWER")
+        self.assertEqual(found.pop("b3"), "slower")
         self.assertEqual(found.pop("b7"), "faster")
         self.assertEqual(set(found.values()), {"same"})
         self.assertRegex(text, r"(?m)^SLOWER b3: 1\.[23]\d\d times$")
@@ -115,6 +115,26 @@ class Comparing(Folder):
         self.assertEqual(status, 1)
         self.assertIn("failed in NEW: b: over", text)
         self.assertIn("FAILED b: in NEW, but not in OLD", text)
+
+    def test_peers_that_become_slower_do_not_count(self):
+        names = ("peers/uniform/keys:1/batch:1/weir", "peers/uniform/keys:1/batch:1/governor")
+
+        def files(*factors):
+            return [file_of({name: times_of(10 * factor, f"{name} {i}") for name, factor
+                             in zip(names, factors)}) for i in range(3)]
+        status, text, _ = self.sides(files(1, 1), files(1, 2))
+        self.assertEqual(status, 0)
+        self.assertEqual(self.verdicts(text), {names[0]: "same", names[1]: "slower"})
+        self.assertIn("other than weir, which does not count:", text)
+        self.assertEqual(self.sides(files(1, 1), files(2, 1))[0], 1)
+
+    def test_only_some(self):
+        old, new = build("g", 3, 5), build("h", 3, 5, {3: 2})
+        status, text, _ = self.sides(old, new, "--only", "b[12]")
+        self.assertEqual(status, 0)
+        self.assertEqual(sorted(self.verdicts(text)), ["b1", "b2"])
+        self.assertEqual(self.sides(old, new, "--only", "b3")[0], 1)
+        self.assertEqual(self.sides(old, new, "--only", "(")[0], 2)
 
     def test_other_machines_are_warned_of(self):
         text = self.sides([file_of({"a": [1.0]}, machine="one", load_avg=[9.0])],

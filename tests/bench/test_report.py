@@ -268,8 +268,8 @@ class Series(unittest.TestCase):
         one = self.found(peer("weir", 5.0, "zipf:0.99", 7, 50, 2, "own", 8))[0]
         self.assertEqual((one.subject, one.distribution, one.label()),
                          ("weir", "zipf:0.99", "weir, 8 at once"))
-        self.assertEqual([one.get(name) for name in ("keys", "denied", "threads", "clock", "batch")],
-                         [7, 50, 2, "own", 8])
+        names = ("keys", "denied", "threads", "clock", "batch")
+        self.assertEqual([one.get(name) for name in names], [7, 50, 2, "own", 8])
         self.assertAlmostEqual(one.throughput()[0], 400)
         one = self.found([repetition("a_b/keys:7/real_time/threads:2", 0, 1.0)])[0]
         self.assertEqual((one.is_peer, one.subject, one.get("threads")), (False, "a_b", 2))
