@@ -26,7 +26,8 @@ and not in OLD counts as slower.
 The method. Each process gives the median of its repetitions; a build's figure is the geometric
 mean of its processes'. All is done on logarithms. The noise of a figure is that between its
 processes (half a benchmark's own, half that of all benchmarks together, as three processes alone
-tell little), or the bootstrap's error of the one median and --between. Intervals are Student's t;
+tell little; at least what repetitions of one process make likely), or the bootstrap's error of the
+one median and --between. Intervals are Student's t;
 verdicts are adjusted by Holm for the number of benchmarks.
 """
 
@@ -55,19 +56,18 @@ class Side:
         self.processes = len(logs)
         if self.processes > 1:
             self.variance_between = statistics.variance(logs)
+            self.within = statistics.fmean(normal_noise(one, p)[0] for p in one.processes())
         else:
-            self.within, self.freedom_within = self.noise_within(one)
+            self.within, self.freedom_within = self.noise_of_one(one)
 
-    def noise_within(self, one):
+    def noise_of_one(self, one):
         """(variance of the one process's median, degrees of freedom)."""
         process = one.processes()[0]
         times = one.repetitions.get(process, [])
         if len(times) > 1:
             error = spread.median_error([math.log(ns) for ns in times], one.name)
             return error ** 2, len(times) - 1
-        count = one.counts.get(process, 0)
-        deviation = one.aggregates.get(process, {}).get("cv", 0.0)
-        return spread.error_of_median(deviation, count) ** 2, max(1, count - 1)
+        return normal_noise(one, process)
 
     def noise(self, pooled, between):
         """(variance of the figure, degrees of freedom). `pooled`: the variance between processes
@@ -77,8 +77,20 @@ class Side:
             return (self.within + other,
                     freedom_of((self.within, self.freedom_within), (other, POOLED_FREEDOM)))
         own = self.processes - 1
-        variance = (self.variance_between + pooled) / 2
+        # medians that happen to be alike do not make repetitions that are not
+        variance = max((self.variance_between + pooled) / 2, self.within)
         return variance / self.processes, own + POOLED_FREEDOM
+
+
+def normal_noise(one, process):
+    """The same as noise_of_one, as if repetitions were normal."""
+    times = one.repetitions.get(process, [])
+    if len(times) > 1:
+        count, deviation = len(times), statistics.stdev(times) / statistics.fmean(times)
+    else:
+        count = one.counts.get(process, 0)
+        deviation = one.aggregates.get(process, {}).get("cv", 0.0)
+    return spread.error_of_median(deviation, count) ** 2, max(1, count - 1)
 
 
 def freedom_of(*parts):

@@ -176,8 +176,8 @@ def summary(page, peers):
                       ratio_text(counters), plot.number(counters.get("bytes_per_key", 0)),
                       answers_text(counters)), figure.is_weir()))
     page.sentence(f"{series.keys_text(keys)}, uniform, one thread, the caller tells the time: what "
-                  "a decision takes, and how many times as long as weir's of the same run "
-                  "(above 1: weir is faster).")
+                  "a decision takes, and how many times as long as weir's of the same run, with "
+                  "as many at once (above 1: weir is faster).")
     page.table(("", "ns per decision", "varies", "times weir's (95 % interval)", "bytes per key",
                 "answers"), rows, words={5})
 
@@ -233,13 +233,17 @@ def times(page, peers, looks):
             name, title, lines, plot.keys_axis, "keys (k: thousand, M: million)",
             "ns per decision and thread", "ns", series.keys_text),
             "Lower is faster; each step to the right is ten times as many keys, and a line that "
-            "rises has left a cache behind. Both axes are logarithmic. At 1 key all threads ask "
-            "for the same.")
+            "rises has left a cache behind. Both axes are logarithmic." +
+            (" At 1 key all threads ask for the same." if any_hot(of) else ""))
     if folded:
         page.add("</details>")
     if not plots:
         page.sentence(NEEDS_PEERS)
     hot(page, peers)
+
+
+def any_hot(of):
+    return any(figure.distribution == "hot" for figure in of)
 
 
 def bars(page, name, title, of):

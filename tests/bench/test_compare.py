@@ -90,6 +90,19 @@ class Comparing(Folder):
         self.assertIn("taking it that processes differ by 3 %", text)
         self.assertEqual(self.sides(old, new, "--between", "0")[0], 1)
 
+    def test_repetitions_that_vary_more_than_processes_are_noise(self):
+        def files(*medians):
+            return [{"context": {}, "benchmarks": figures.aggregate("a", [
+                repetition("a", i, ns * f) for i, f in enumerate((0.7, 0.9, 1, 1.1, 1.3))])}
+                    for ns in medians]
+        old, new = files(10.0, 10.01, 10.02), files(11.0, 11.01, 11.02)
+        self.assertEqual(self.sides(old, new)[0], 0)
+        for file in old + new:
+            for entry in file["benchmarks"]:
+                if entry["aggregate_name"] == "cv":
+                    entry["cpu_time"] = entry["real_time"] = 0.002
+        self.assertEqual(self.sides(old, new)[0], 1)
+
     def test_aggregates_alone_are_compared_too(self):
         def file(ns):
             return {"context": {}, "benchmarks": figures.aggregate(

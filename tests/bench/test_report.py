@@ -95,6 +95,10 @@ class Whole(Making):
             ["hot-1.svg", "threads-1.svg", "latency-1.svg", "memory-1.svg", "own-1.svg"]))
         self.assertEqual(sorted(part.get("id") + ".svg" for part in tree.iter("figure")),
                          sorted(plots))
+        captions = {part.get("id"): "".join(part.find("figcaption").itertext())
+                    for part in tree.iter("figure")}
+        self.assertIn("At 1 key all threads ask for the same.", captions["keys-1"])
+        self.assertNotIn("At 1 key", captions["keys-4"])
         for part in tree.iter("figure"):
             self.assertEqual(len(list(part.iter(SVG + "svg"))), 1)
             self.assertGreater(len("".join(part.find("figcaption").itertext())), 40)
