@@ -21,6 +21,9 @@
 #include "kept.h"
 #include "memory.h"
 #include "subjects.h"
+#include "table_cds_lfht.h"
+#include "table_libcuckoo.h"
+#include "table_onetbb.h"
 #include "tables.h"
 
 namespace
@@ -198,10 +201,10 @@ template <class engine_type, class source, size_t size> void weir_batch(benchmar
 // ---- other tables -----------------------------------------------------------------------------
 
 template <class table> struct running {
-    explicit running(uint64_t keys) : t(keys)
+    explicit running(uint64_t keys) : t(keys, rule(hasher(), thousand_a_second))
     {
         for (uint64_t key = 0; key < keys; key++)
-            t.allow(static_cast<uint32_t>(key), now);
+            t.allow(key, 1, now);
     }
     table t;
     weir_ns now = WEIR_SECOND;
@@ -216,7 +219,7 @@ template <class table> void other(benchmark::State &state)
     weir_ns now = r.now, until = weir_now() + WEIR_SECOND / 10;
     auto next = [&] {
         now += WEIR_MILLISECOND;
-        return r.t.allow(t.numbers[at++ % trace_size], now);
+        return r.t.allow(t.numbers[at++ % trace_size], 1, now);
     };
     // Warmed as the others are, but for a tenth of a second at most.
     for (uint64_t left = warming(keys_of(state)); left > 0 && weir_now() < until; left--)

@@ -1,30 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Other tables: each holds a cell per key, inline or behind a pointer, and decides by the same
- * exact token bucket, so that what differs is the table.
+ * exact token bucket, so that what differs is the table. Here are those that need no library:
  *
- *   flat cells  no table at all: the cell at the trace's index, no key, nothing hashed
- *   libcuckoo   cuckoohash_map, cell inline, locks by stripe
- *   oneTBB      concurrent_hash_map, cell in a node, a lock per node
+ *   flat cells  no table at all: the cell at the key's number, no key, nothing hashed
  *   mutexes     std::unordered_map in 64 parts, each behind a mutex
- *   cds_lfht    liburcu's lock-free hash table, a node per key
  *
- * All are made for the keys, so that none grows. Keys are hashed by weir_key_u64. Their memory is
- * malloc's, in pages of whatever size it has.
+ * and in table_NAME.h each one that is a library's. All are made for the keys, so that none grows.
+ * Keys are hashed by weir_key_u64. Their memory is malloc's, in pages of whatever size it has.
  */
 #ifndef WEIR_BENCH_TABLES_H
 #define WEIR_BENCH_TABLES_H
 
-#include "subjects.h"
+#include <weir/weir.h>
 
-#include <libcuckoo/cuckoohash_map.hh>
-#include <tbb/concurrent_hash_map.h>
-#include <urcu/urcu-bp.h>
-
-#include <urcu/rculfhash.h>
-
+#include <cstdint>
+#include <cstdlib>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 namespace weir_bench
 {
@@ -52,34 +46,42 @@ struct key_equal {
     }
 };
 
-inline weir_key key_of(uint32_t number)
-{
-    return weir_key_u64(hasher(), number);
-}
-
-inline bool decide(weir_cell &cell, weir_ns now)
-{
-    static const weir_meter meter = [] {
-        weir_meter made;
-        if (weir_meter_init(&made, &thousand_a_second, 0) != 0)
+/* How a number becomes a key, and what each key may do. */
+struct rule {
+    rule(const weir *its_hasher, const weir_policy &policy) : hasher(its_hasher)
+    {
+        if (weir_meter_init(&meter, &policy, 0) != 0)
             std::abort();
-        return made;
-    }();
-    return weir_cell_decide(&cell, &meter, 1, now).verdict == WEIR_ALLOWED;
-}
+    }
+    weir_key key(uint64_t number) const
+    {
+        return weir_key_u64(hasher, number);
+    }
+    bool allow(weir_cell &cell, uint64_t n, weir_ns now) const
+    {
+        return weir_cell_decide(&cell, &meter, n, now).verdict == WEIR_ALLOWED;
+    }
+    const weir *hasher;
+    alignas(64) weir_meter meter; /* what a usual decision reads is one line */
+};
 
 class flat_cells
 {
   public:
-    explicit flat_cells(uint64_t keys) : cells(keys)
+    flat_cells(uint64_t keys, const rule &its_rule) : each(its_rule), cells(keys)
     {
     }
-    bool allow(uint32_t number, weir_ns now)
+    bool allow(uint64_t number, uint64_t n, weir_ns now)
     {
-        return decide(cells[number].cell, now);
+        return each.allow(cells[number].cell, n, now);
+    }
+    void prefetch(uint64_t number) const
+    {
+        __builtin_prefetch(&cells[number].cell);
     }
 
   private:
+    rule each;
     struct slot { /* as large as a slot of weir's */
         uint64_t unused = 0;
         weir_cell cell = {};
@@ -87,127 +89,29 @@ class flat_cells
     std::vector<slot> cells;
 };
 
-class libcuckoo_map
-{
-  public:
-    explicit libcuckoo_map(uint64_t keys) : map(keys)
-    {
-    }
-    bool allow(uint32_t number, weir_ns now)
-    {
-        bool allowed = false;
-        auto step = [&](weir_cell &cell) { allowed = decide(cell, now); };
-        weir_key key = key_of(number);
-        if (!map.update_fn(key, step)) {
-            map.insert(key, weir_cell{0});
-            map.update_fn(key, step);
-        }
-        return allowed;
-    }
-
-  private:
-    libcuckoo::cuckoohash_map<weir_key, weir_cell, key_hash, key_equal> map;
-};
-
-class onetbb_map
-{
-  public:
-    explicit onetbb_map(uint64_t keys) : map(keys)
-    {
-    }
-    bool allow(uint32_t number, weir_ns now)
-    {
-        table::accessor found;
-        map.insert(found, key_of(number));
-        return decide(found->second, now);
-    }
-
-  private:
-    using table = tbb::concurrent_hash_map<weir_key, weir_cell, key_hash>;
-    table map;
-};
-
 class mutex_maps
 {
   public:
-    explicit mutex_maps(uint64_t keys)
+    mutex_maps(uint64_t keys, const rule &its_rule) : each(its_rule)
     {
         for (part &p : parts)
             p.map.reserve(keys / 64 + 1);
     }
-    bool allow(uint32_t number, weir_ns now)
+    bool allow(uint64_t number, uint64_t n, weir_ns now)
     {
-        weir_key key = key_of(number);
+        weir_key key = each.key(number);
         part &p = parts[key.high >> 58];
         std::lock_guard<std::mutex> guard(p.lock);
-        return decide(p.map[key], now);
+        return each.allow(p.map[key], n, now);
     }
 
   private:
+    rule each;
     struct alignas(64) part {
         std::mutex lock;
         std::unordered_map<weir_key, weir_cell, key_hash, key_equal> map;
     };
     part parts[64];
-};
-
-class cds_lfht_map
-{
-  public:
-    explicit cds_lfht_map(uint64_t keys)
-    {
-        unsigned long buckets = 1;
-        while (buckets < keys)
-            buckets <<= 1;
-        /* It neither resizes nor counts: the quicker for it, and its end has no worker to wait for.
-         */
-        table = cds_lfht_new_flavor(buckets, 1, 0, 0, &urcu_bp_flavor, nullptr);
-        if (table == nullptr)
-            std::abort();
-    }
-    ~cds_lfht_map()
-    {
-        cds_lfht_iter iter;
-        urcu_bp_read_lock();
-        cds_lfht_first(table, &iter);
-        while (cds_lfht_node *found = cds_lfht_iter_get_node(&iter)) {
-            cds_lfht_next(table, &iter);
-            cds_lfht_del(table, found);
-            delete caa_container_of(found, node, link);
-        }
-        urcu_bp_read_unlock();
-        cds_lfht_destroy(table, nullptr);
-    }
-    bool allow(uint32_t number, weir_ns now)
-    {
-        weir_key key = key_of(number);
-        cds_lfht_iter iter;
-        urcu_bp_read_lock();
-        cds_lfht_lookup(table, key.low, match, &key, &iter);
-        cds_lfht_node *found = cds_lfht_iter_get_node(&iter);
-        if (found == nullptr) {
-            node *fresh = new node{{}, key, {0}};
-            found = cds_lfht_add_unique(table, key.low, match, &key, &fresh->link);
-            if (found != &fresh->link)
-                delete fresh;
-        }
-        bool allowed = decide(caa_container_of(found, node, link)->cell, now);
-        urcu_bp_read_unlock();
-        return allowed;
-    }
-
-  private:
-    struct node {
-        cds_lfht_node link;
-        weir_key key;
-        weir_cell cell;
-    };
-    static int match(cds_lfht_node *link, const void *key)
-    {
-        return key_hash::equal(caa_container_of(link, node, link)->key,
-                               *static_cast<const weir_key *>(key));
-    }
-    cds_lfht *table;
 };
 
 } // namespace weir_bench

@@ -10,12 +10,11 @@
 #ifndef WEIR_BENCH_TRACE_H
 #define WEIR_BENCH_TRACE_H
 
-#include <weir/weir.h>
+#include "hasher.h"
+#include "zipf.h"
 
-#include <algorithm>
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <random>
 #include <vector>
 
@@ -23,69 +22,6 @@ namespace weir_bench
 {
 
 const size_t trace_size = 1 << 21;
-
-/* All engines here have one secret, so that a key hashed once is good for all of them. */
-inline const uint8_t *secret()
-{
-    static const std::vector<uint8_t> bytes = [] {
-        std::vector<uint8_t> made(192);
-        std::mt19937 random(192);
-        for (uint8_t &byte : made)
-            byte = static_cast<uint8_t>(random());
-        return made;
-    }();
-    return bytes.data();
-}
-
-/* An engine that hashes keys for tables that cannot. */
-inline const weir *hasher()
-{
-    static const weir *const the = [] {
-        weir_options options = {};
-        options.max_keys = 1;
-        options.secret = secret();
-        weir *made = nullptr;
-        if (weir_open(&made, &options) != 0)
-            std::abort();
-        return made;
-    }();
-    return the;
-}
-
-/* Ranks from 0, Zipf with an exponent other than 1, by rejection-inversion (Hoermann, Derflinger,
-   "Rejection-inversion to generate variates from monotone discrete distributions", 1996). */
-class zipf
-{
-  public:
-    zipf(uint64_t keys, double exponent) : s(exponent), n(static_cast<double>(keys))
-    {
-        low = integral(1.5) - 1;
-        high = integral(n + 0.5);
-        cut = 2 - inverse(integral(2.5) - std::pow(2, -s));
-    }
-
-    template <class generator> uint64_t operator()(generator &random)
-    {
-        for (;;) {
-            double u = high + std::generate_canonical<double, 53>(random) * (low - high);
-            double x = inverse(u);
-            double k = std::min(std::max(std::floor(x + 0.5), 1.0), n);
-            if (k - x <= cut || u >= integral(k + 0.5) - std::pow(k, -s))
-                return static_cast<uint64_t>(k) - 1;
-        }
-    }
-
-  private:
-    double integral(double x) const
-    {
-        return (std::pow(x, 1 - s) - 1) / (1 - s);
-    }
-    double inverse(double x) const
-    {
-        return std::pow(1 + x * (1 - s), 1 / (1 - s));
-    }
-    double s, n, low, high, cut;
-};
 
 struct trace {
     /* Of `keys` key numbers, every step-th from `first` on: uniform, or Zipf with exponent 0.99. */
