@@ -146,7 +146,7 @@ inline void choose_denying(trace_file &trace, const trace_wish &wish)
 {
     const uint64_t second = 1000000000, longest = 1000 * second, ticks_least = 100;
     uint64_t wanted = wish.records * (100 - wish.denied_percent) / 100;
-    for (uint64_t burst : {1000, 100, 10, 1}) {
+    for (uint64_t burst = 1000; burst > 0; burst /= 10) {
         trace.head.limit = 1000;
         trace.head.burst = burst;
         uint64_t tick = 0;
