@@ -337,11 +337,12 @@ int main(int argc, char **argv)
             check = true;
         } else if (std::strncmp(argv[i], "--benchmark_out=", 16) == 0) {
             json = argv[i] + 16;
-        } else if (std::strncmp(argv[i], "--benchmark_", 12) != 0) {
+        } else if (std::strncmp(argv[i], "--benchmark_", 12) != 0 &&
+                   std::strcmp(argv[i], "--full") != 0) {
             bool asked = std::strcmp(argv[i], "--help") == 0;
             std::fprintf(asked ? stdout : stderr,
                          "bench_growth [--check] [--benchmark_out=FILE]\n"
-                         "Other options that begin with --benchmark_ change nothing.\n");
+                         "--full and other options that begin with --benchmark_ change nothing.\n");
             return asked ? 0 : 2;
         }
     }

@@ -3,7 +3,10 @@
  * The main program of every google-benchmark program here: runs it with its repetitions interleaved
  * at random, takes medians, and holds stated ratios against them.
  *
- *   bench_cell [--check] [google-benchmark's own options]
+ *   bench_cell [--full] [--check] [google-benchmark's own options]
+ *
+ * --full takes 15 repetitions of 0.1 s instead of 5 of 0.02 s, and adds what a program only has
+ * then (is_full).
  *
  * A ratio compares benchmarks of one run, so that a noisy machine blurs all alike. Repetitions of
  * one part of a program are interleaved; parts run one after the other and each frees what it
@@ -169,13 +172,22 @@ class median_reporter : public benchmark::BenchmarkReporter
             keep_costs(name, run, single);
             std::printf("%-*s %10.2f", width, name.c_str(), cost_of(run));
             for (const auto &[what, counter] : run.counters)
-                std::printf("  %s %9.3g/s", what.c_str(), counter.value);
+                print(what, counter);
         }
         if (run.aggregate_name == "cv")
             std::printf(" %6.1f %%", 100 * (is_wall(run) ? run.real_accumulated_time
                                                          : run.cpu_accumulated_time));
         if (single || run.aggregate_name == "cv")
             std::printf("\n");
+    }
+
+    static void print(const std::string &what, const benchmark::Counter &counter)
+    {
+        if ((counter.flags & benchmark::Counter::kIsRate) != 0)
+            std::printf("  %s %9.3g/s", what.c_str(), counter.value);
+        else
+            std::printf("  %s %.*f", what.c_str(),
+                        counter.value == std::floor(counter.value) ? 0 : 2, counter.value);
     }
 
     /* A median replaces what single repetitions told. */
@@ -223,21 +235,34 @@ class median_reporter : public benchmark::BenchmarkReporter
 
 inline void print_help()
 {
-    std::printf("       [--check]  exit with 1 when a stated ratio is missed\n"
+    std::printf("       [--full]   take longer, and measure more\n"
+                "       [--check]  exit with 1 when a stated ratio is missed\n"
                 "--benchmark_out_format is json.\n\n");
     benchmark::PrintDefaultHelp();
+}
+
+/* Whether --full is among the arguments, for programs whose benchmarks depend on it. */
+inline bool is_full(int argc, char **argv)
+{
+    return std::any_of(argv + 1, argv + argc,
+                       [](const char *option) { return std::strcmp(option, "--full") == 0; });
 }
 
 /* What is ours among the arguments; the rest is google-benchmark's. */
 struct options {
     options(int argc, char **argv) : rest(argv, argv + 1)
     {
-        static char defaults[][48] = {
-            "--benchmark_enable_random_interleaving=true", "--benchmark_repetitions=15",
-            "--benchmark_report_aggregates_only=true", "--benchmark_min_time=0.05"};
-        for (char *option : defaults)
+        static char always[][48] = {"--benchmark_enable_random_interleaving=true",
+                                    "--benchmark_report_aggregates_only=true"};
+        static char sizes[2][2][32] = {{"--benchmark_repetitions=5", "--benchmark_min_time=0.02"},
+                                       {"--benchmark_repetitions=15", "--benchmark_min_time=0.1"}};
+        for (char *option : always)
+            rest.push_back(option);
+        for (char *option : sizes[is_full(argc, argv)])
             rest.push_back(option);
         for (int i = 1; i < argc; i++) {
+            if (std::strcmp(argv[i], "--full") == 0)
+                continue;
             if (std::strcmp(argv[i], "--check") == 0)
                 check = true;
             else if (std::strncmp(argv[i], "--benchmark_out=", 16) == 0)

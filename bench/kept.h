@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables and traces that outlive a repetition: made by who asks first, once for each type and
- * number of keys, and freed when the next size begins.
+ * Tables and traces that outlive a repetition: made by who asks first, once for each type, number
+ * of keys and whatever else it is made from, and freed when the next size begins.
  */
 #ifndef WEIR_BENCH_KEPT_H
 #define WEIR_BENCH_KEPT_H
@@ -14,13 +14,14 @@
 #include <mutex>
 #include <typeindex>
 #include <utility>
+#include <vector>
 
 namespace weir_bench
 {
 
 struct kept_things {
     std::recursive_mutex lock; /* what is made may ask for something else */
-    std::map<std::pair<std::type_index, uint64_t>, std::shared_ptr<void>> things;
+    std::map<std::pair<std::type_index, std::vector<uint64_t>>, std::shared_ptr<void>> things;
 };
 
 inline kept_things &all_kept()
@@ -29,14 +30,14 @@ inline kept_things &all_kept()
     return the;
 }
 
-/* thing(keys), which also the other threads of a benchmark get. */
-template <class thing> thing &kept(uint64_t keys)
+/* thing(keys, ...), which also the other threads of a benchmark get. */
+template <class thing, class... number> thing &kept(number... of)
 {
     kept_things &all = all_kept();
     std::lock_guard<std::recursive_mutex> guard(all.lock);
-    std::shared_ptr<void> &place = all.things[{typeid(thing), keys}];
+    std::shared_ptr<void> &place = all.things[{typeid(thing), {uint64_t(of)...}}];
     if (place == nullptr)
-        place = std::make_shared<thing>(keys);
+        place = std::make_shared<thing>(uint64_t(of)...);
     return *static_cast<thing *>(place.get());
 }
 

@@ -166,19 +166,25 @@ inline size_t warm(flat_array &array, const place &from, const trace &t, uint64_
     return at;
 }
 
-/* Decisions of no tokens: they read all that a decision reads, and change nothing. */
-inline size_t warm(limited &engine, const place &from, const trace &t, uint64_t keys)
+/* Decisions of no tokens at the places `at` and on of a list of 2^n keys: they read all that a
+   decision reads, and change nothing. */
+inline size_t warm(weir *w, int limit, const std::vector<weir_key> &hashed, size_t at,
+                   uint64_t count, weir_ns now)
 {
     const size_t size = 64;
     weir_request requests[size];
     weir_result results[size];
-    size_t at = from.at;
-    for (uint64_t done = 0; done < warming(keys); done += size) {
+    for (uint64_t done = 0; done < count; done += size) {
         for (weir_request &request : requests)
-            request = {engine.limit, t.hashed[at++ % trace_size], 0};
-        weir_decide_batch(engine.w, requests, results, size, engine.now);
+            request = {limit, hashed[at++ % hashed.size()], 0};
+        weir_decide_batch(w, requests, results, size, now);
     }
     return at;
+}
+
+inline size_t warm(limited &engine, const place &from, const trace &t, uint64_t keys)
+{
+    return warm(engine.w, engine.limit, t.hashed, from.at, warming(keys), engine.now);
 }
 
 } // namespace weir_bench

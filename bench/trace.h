@@ -23,21 +23,39 @@ namespace weir_bench
 
 const size_t trace_size = 1 << 21;
 
+/* Of `keys` key numbers, every step-th from `first` on: uniform, or Zipf with an exponent above 0. */
+inline std::vector<uint32_t> key_numbers(uint64_t keys, double exponent, size_t size,
+                                         uint64_t first = 0, uint64_t step = 1)
+{
+    std::vector<uint32_t> numbers(size);
+    std::mt19937_64 random(keys + first);
+    zipf by_rank(keys, exponent);
+    for (uint32_t &made : numbers) {
+        /* Ranks are spread over the key numbers, so that hot keys are no neighbours. */
+        uint64_t number =
+            exponent > 0 ? by_rank(random) * 0x9E3779B97F4A7C15 % keys : random() % keys;
+        made = static_cast<uint32_t>(first + number * step);
+    }
+    return numbers;
+}
+
+inline std::vector<weir_key> hashed_keys(const std::vector<uint32_t> &numbers)
+{
+    std::vector<weir_key> hashed;
+    hashed.reserve(numbers.size());
+    for (uint32_t number : numbers)
+        hashed.push_back(weir_key_u64(hasher(), number));
+    return hashed;
+}
+
 struct trace {
-    /* Of `keys` key numbers, every step-th from `first` on: uniform, or Zipf with exponent 0.99. */
+    /* Uniform, or Zipf with exponent 0.99. */
     trace(uint64_t keys, bool skewed, uint64_t first = 0, uint64_t step = 1)
-        : numbers(trace_size), padded(trace_size), hashed(trace_size)
+        : numbers(key_numbers(keys, skewed ? 0.99 : 0, trace_size, first, step)),
+          padded(trace_size), hashed(hashed_keys(numbers))
     {
-        std::mt19937_64 random(keys + first);
-        zipf by_rank(keys, 0.99);
-        for (size_t i = 0; i < trace_size; i++) {
-            /* Ranks are spread over the key numbers, so that hot keys are no neighbours. */
-            uint64_t number =
-                skewed ? by_rank(random) * 0x9E3779B97F4A7C15 % keys : random() % keys;
-            numbers[i] = static_cast<uint32_t>(first + number * step);
+        for (size_t i = 0; i < trace_size; i++)
             padded[i].number = numbers[i];
-            hashed[i] = weir_key_u64(hasher(), numbers[i]);
-        }
     }
 
     struct alignas(sizeof(weir_key)) padded_number {
