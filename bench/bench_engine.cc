@@ -270,7 +270,7 @@ subject &subject_of(const setting &s)
 void settle(subject &engine, const setting &s, key_list &list)
 {
     uint64_t admitted = 0, target = 0;
-    for (uint64_t i = 0; i < 2 * s.keys; i++) {
+    for (uint64_t i = 0; i < 4 * s.keys; i++) {
         size_t at = list.at++ % list.numbers.size();
         engine.now += step;
         admitted += weir_allow(engine.w, 0, list.hashed[at], 1, engine.now);
@@ -334,7 +334,7 @@ void add(const setting &s, bool tells_pages = false)
     auto *made = benchmark::RegisterBenchmark(
         name.c_str(), [s, name](benchmark::State &state) { measure(state, s, name); });
     if (s.threads != 0)
-        made->UseRealTime()->Threads(s.threads);
+        by_wall(made, s.batch * 20000)->Threads(s.threads);
 }
 
 // The centre with one thing changed.

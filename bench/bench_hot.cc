@@ -226,15 +226,15 @@ template <class subject> void ask(benchmark::State &state, load what, const std:
         r.now = now;
 }
 
-template <class subject> void add(const char *name)
+template <class subject> void add(const char *name, bool full)
 {
     for (load what : {admitted, denied, half}) {
         if (what == half && std::is_same_v<subject, floor_word>)
             continue; // it admits all
-        std::string full = std::string("hot/") + name + "/" + load_names[what];
+        std::string whole = std::string("hot/") + name + "/" + load_names[what];
         auto *made = benchmark::RegisterBenchmark(
-            full.c_str(), [=](benchmark::State &state) { ask<subject>(state, what, full); });
-        made->UseRealTime();
+            whole.c_str(), [=](benchmark::State &state) { ask<subject>(state, what, whole); });
+        by_wall(made, full ? 5 * million : million);
         for (int threads : thread_counts())
             made->Threads(threads);
     }
@@ -268,14 +268,15 @@ std::vector<ratio> ratios()
 
 int main(int argc, char **argv)
 {
+    const bool full = is_full(argc, argv);
     tell_thread_counts();
-    auto add_all = [] {
-        add<floor_word>("floor");
-        add<weir_key_of_many>("weir");
-        add<one_cell>("weir_cell");
-        add<others<folly_bucket>>("folly");
-        add<others<envoy_bucket>>("envoy");
-        add<others<governor_bucket>>("governor");
+    auto add_all = [=] {
+        add<floor_word>("floor", full);
+        add<weir_key_of_many>("weir", full);
+        add<one_cell>("weir_cell", full);
+        add<others<folly_bucket>>("folly", full);
+        add<others<envoy_bucket>>("envoy", full);
+        add<others<governor_bucket>>("governor", full);
     };
     return main_of(argc, argv, {{add_all, free_kept}}, ratios());
 }

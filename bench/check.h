@@ -91,6 +91,16 @@ inline void fail(const std::string &what)
     all_failures().times[what]++;
 }
 
+/*
+ * Times by the wall, and so many iterations of each thread in every repetition: google-benchmark's
+ * own search for their number ends with the first one where another process has the processor for
+ * longer than a repetition is to last. Reports do not show the number in the name.
+ */
+inline benchmark::internal::Benchmark *by_wall(benchmark::internal::Benchmark *made, uint64_t count)
+{
+    return made->UseRealTime()->Iterations(static_cast<int64_t>(count));
+}
+
 /* Fails a benchmark that decided otherwise than was due. */
 inline void expect_decisions(const char *name, uint64_t done, uint64_t due)
 {
@@ -116,8 +126,10 @@ class median_reporter : public benchmark::BenchmarkReporter
 
     void ReportRuns(const std::vector<Run> &runs) override
     {
-        for (const Run &run : runs)
+        for (Run run : runs) {
+            run.run_name.iterations.clear();
             part.emplace(std::make_pair(run.family_index, run.per_family_instance_index), run);
+        }
     }
 
     /* The end of a part. */

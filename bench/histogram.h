@@ -28,6 +28,15 @@ class histogram
         largest = std::max(largest, span);
     }
 
+    void add(const histogram &other)
+    {
+        for (size_t i = 0; i < counts.size(); i++)
+            counts[i] += other.counts[i];
+        count += other.count;
+        sum += other.sum;
+        largest = std::max(largest, other.largest);
+    }
+
     double mean() const
     {
         return count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count);

@@ -23,7 +23,8 @@ namespace weir_bench
 
 const size_t trace_size = 1 << 21;
 
-/* Of `keys` key numbers, every step-th from `first` on: uniform, or Zipf with an exponent above 0. */
+/* Of `keys` key numbers, every step-th from `first` on: uniform, or Zipf with an exponent above 0.
+ */
 inline std::vector<uint32_t> key_numbers(uint64_t keys, double exponent, size_t size,
                                          uint64_t first = 0, uint64_t step = 1)
 {
