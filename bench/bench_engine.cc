@@ -28,7 +28,7 @@
 #include "subjects.h"
 
 #include <cmath>
-#include <memory>
+#include <map>
 
 namespace
 {
@@ -49,37 +49,65 @@ struct setting {
     int threads = 0; // 0: one, by its processor time
 };
 
+bool full_size = false; // --full
+
 // The size up to which all combinations are made.
 const uint64_t crossed_max = million;
 
 // ---- what is measured ---------------------------------------------------------------------------
 
-// The tokens that a key has to gain in one decision of all, so that `share` of them is denied: of a
-// key that comes more often just what it gains is admitted, of others all.
-double gain_for(uint64_t keys, double exponent, double share)
+// What one of several threads asks for, over and over.
+struct key_list {
+    key_list(uint64_t keys, uint64_t zipf, uint64_t threads, uint64_t thread)
+        : numbers(key_numbers((keys - thread + threads - 1) / threads,
+                              static_cast<double>(zipf) / 100, size_for(threads), thread, threads)),
+          hashed(hashed_keys(numbers))
+    {
+    }
+
+    // Together as many as a trace has, by powers of 2, but enough for one.
+    static size_t size_for(uint64_t threads)
+    {
+        size_t size = trace_size;
+        for (; threads > 1 && size > 1 << 16; threads = (threads + 1) / 2)
+            size /= 2;
+        return size;
+    }
+
+    std::vector<uint32_t> numbers;
+    std::vector<weir_key> hashed;
+    size_t at = 0;
+};
+
+// The tokens that each key has to gain while the list is gone through once, so that `share` of its
+// entries is denied: of a key that comes more often just what it gains is admitted, of others all.
+double gain_for(const key_list &list, uint64_t keys, double share)
 {
-    if (exponent == 0)
-        return (1 - share) / static_cast<double>(keys);
-    std::vector<double> often(keys);
-    double sum = 0;
-    for (uint64_t rank = 0; rank < keys; rank++)
-        sum += often[rank] = std::pow(static_cast<double>(rank + 1), -exponent);
-    double low = 0, high = 1;
-    for (int i = 0; i < 50; i++) {
+    std::vector<uint32_t> times(keys);
+    for (uint32_t number : list.numbers)
+        times[number]++;
+    std::map<double, double> keys_by_times;
+    for (uint32_t of_key : times)
+        keys_by_times[of_key]++;
+    const double size = static_cast<double>(list.numbers.size());
+    double low = 0, high = size;
+    for (int i = 0; i < 60; i++) {
         double gain = (low + high) / 2, admitted = 0;
-        for (double of_key : often)
-            admitted += std::min(of_key / sum, gain);
-        (admitted < 1 - share ? low : high) = gain;
+        for (auto [of_key, count] : keys_by_times)
+            admitted += count * std::min(of_key, gain);
+        (admitted < (1 - share) * size ? low : high) = gain;
     }
     return high;
 }
 
-weir_policy policy_for(uint64_t keys, double exponent, uint64_t denied)
+weir_policy policy_for(uint64_t keys, uint64_t zipf, uint64_t denied)
 {
     if (denied == 0)
         return weir_token_bucket(million, WEIR_SECOND, million);
-    double gain = gain_for(keys, exponent, static_cast<double>(denied) / 100);
-    return weir_token_bucket(1, static_cast<weir_ns>(std::llround(step / gain)), 10);
+    const key_list &list = kept<key_list>(keys, zipf, 1, 0);
+    double gain = gain_for(list, keys, static_cast<double>(denied) / 100);
+    double pass = static_cast<double>(list.numbers.size()) * static_cast<double>(step);
+    return weir_token_bucket(1, static_cast<weir_ns>(std::llround(pass / gain)), 10);
 }
 
 // An engine and its model, with a place for every key. A few more than the keys are asked for,
@@ -88,7 +116,7 @@ class subject
 {
   public:
     subject(uint64_t keys, uint64_t zipf, uint64_t denied, uint64_t limits, uint64_t)
-        : subject(keys, policy_for(keys, static_cast<double>(zipf) / 100, denied), limits)
+        : subject(keys, policy_for(keys, zipf, denied), limits)
     {
     }
     subject(const subject &) = delete;
@@ -155,29 +183,6 @@ class subject
 
     double apart = 0; // ns between keys, where they are emptied one after the other
     std::vector<exact_buckets> model;
-};
-
-// What one of several threads asks for, over and over.
-struct key_list {
-    key_list(uint64_t keys, uint64_t zipf, uint64_t threads, uint64_t thread)
-        : numbers(key_numbers((keys - thread + threads - 1) / threads,
-                              static_cast<double>(zipf) / 100, size_for(threads), thread, threads)),
-          hashed(hashed_keys(numbers))
-    {
-    }
-
-    // Together as many as a trace has, by powers of 2, but enough for one.
-    static size_t size_for(uint64_t threads)
-    {
-        size_t size = trace_size;
-        for (; threads > 1 && size > 1 << 16; threads = (threads + 1) / 2)
-            size /= 2;
-        return size;
-    }
-
-    std::vector<uint32_t> numbers;
-    std::vector<weir_key> hashed;
-    size_t at = 0;
 };
 
 // ---- runs ---------------------------------------------------------------------------------------
@@ -334,7 +339,7 @@ void add(const setting &s, bool tells_pages = false)
     auto *made = benchmark::RegisterBenchmark(
         name.c_str(), [s, name](benchmark::State &state) { measure(state, s, name); });
     if (s.threads != 0)
-        by_wall(made, s.batch * 20000)->Threads(s.threads);
+        by_wall(made, full_size ? 16 * 64000 : 16 * 16000)->Threads(s.threads);
 }
 
 // The centre with one thing changed.
@@ -420,7 +425,7 @@ void free_pages()
 
 int main(int argc, char **argv)
 {
-    const bool full = is_full(argc, argv);
+    const bool full = full_size = is_full(argc, argv);
     tell_thread_counts();
     std::vector<part> parts;
     for (uint64_t keys :
