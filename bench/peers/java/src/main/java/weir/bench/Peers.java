@@ -29,7 +29,7 @@
  *
  * The program is given one subject, so that the JIT sees one kind of limiter. It warms up before
  * it is ready: after the pass that fills the table it plays, through the very code that is
- * measured, for 2 seconds and 2 passes at least, and then until the compilers worked for less than
+ * measured, whole passes for 2 seconds at least, and then until the compilers worked for less than
  * 2 % of half a second (10 seconds at most).
  *
  * bytes_per_key is resident set. The space for new objects has been written to before the first
@@ -54,7 +54,6 @@ public final class Peers {
     private static final double WARM_UP_SECONDS = 2;
     private static final double WARM_UP_SECONDS_MAX = 10;
     private static final double WARM_UP_ROUND_SECONDS = 0.5;
-    private static final long WARM_UP_PASSES = 2;
     private static final double COMPILING_SHARE = 0.02;
 
     private final Arguments arguments;
@@ -176,15 +175,13 @@ public final class Peers {
     }
 
     private void warmUp() {
-        long passes = 0;
         double seconds = 0;
         double compiling = 1;
-        while (passes < WARM_UP_PASSES || seconds < WARM_UP_SECONDS
+        while (seconds < WARM_UP_SECONDS
                 || compiling > COMPILING_SHARE && seconds < WARM_UP_SECONDS_MAX) {
             long before = ManagementFactory.getCompilationMXBean().getTotalCompilationTime();
             Crew.Outcome outcome = crew.run(WARM_UP_ROUND_SECONDS);
             long after = ManagementFactory.getCompilationMXBean().getTotalCompilationTime();
-            passes += outcome.passes();
             seconds += outcome.nanos() / 1e9;
             compiling = (after - before) * 1e6 / outcome.nanos();
         }

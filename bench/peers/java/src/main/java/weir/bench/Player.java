@@ -8,6 +8,8 @@ package weir.bench;
  * of thread-locals, only the thread itself, which the JIT has in a register.
  */
 final class Player extends Thread {
+    private static final int SLICE = 10_000 * Trace.WIDTH;
+
     /** What the given clock says to this thread, ns. */
     long now;
     /** Admitted in the present run; read by others after the barrier only. */
@@ -37,7 +39,7 @@ final class Player extends Thread {
                 admitted = 0;
                 for (int passes = crew.agree(); passes > 0; passes = crew.agree()) {
                     for (int p = 0; p < passes; p++) {
-                        admitted += play(subject, list, crew.startOfPass(p));
+                        admitted += playPass(crew.startOfPass(p));
                     }
                 }
                 crew.ends();
@@ -48,16 +50,30 @@ final class Player extends Thread {
         }
     }
 
-    /**
-     * One pass; returns how many were admitted. A method of its own, so that it is compiled as a
-     * whole and not only replaced on the stack. Of the subjects one alone is ever loaded, so the
-     * call is direct and may be inlined.
-     */
-    private long play(Subject subject, long[] list, long start) {
+    /** One pass; returns how many were admitted. */
+    private long playPass(long start) {
         long count = 0;
-        for (int i = 0; i < list.length; i += Trace.WIDTH) {
-            now = start + list[i + 2];
-            if (subject.allow(list[i], list[i + 1])) {
+        int to;
+        for (int from = 0; from < list.length; from = to) {
+            to = from + Math.min(list.length - from, SLICE);
+            count += play(from, to, start);
+        }
+        return count;
+    }
+
+    /**
+     * The loop that is measured, over a slice of the list. A method of its own that is called
+     * often: so it is soon compiled as a whole, even where a pass has millions of records, and not
+     * only replaced on the stack. Of the subjects one alone is ever loaded, so the call is direct
+     * and may be inlined.
+     */
+    private long play(int from, int to, long start) {
+        Subject asked = subject;
+        long[] records = list;
+        long count = 0;
+        for (int i = from; i < to; i += Trace.WIDTH) {
+            now = start + records[i + 2];
+            if (asked.allow(records[i], records[i + 1])) {
                 count++;
             }
         }
