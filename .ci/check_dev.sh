@@ -23,8 +23,11 @@ wrong_usage_is_refused() {
     refused 'fuzz' 'for how many seconds' || status=1
     refused 'fuzz 1 policy_text x' 'unknown target x' || status=1
     refused 'fuzz 1 ../fuzz/fuzz_input' 'unknown target' || status=1
-    refused 'bench --json' '--json needs a file' || status=1
+    refused 'bench --json' '--json needs a name' || status=1
     refused 'schedules 0' 'how many runs' || status=1
+    refused 'bench x' 'unknown argument' || status=1
+    refused 'bench --compare a' '--compare needs two files' || status=1
+    refused 'instructions x' '--update, or nothing' || status=1
     refused 'schedules 1 2' 'how many runs' || status=1
     refused 'schedules faults x' 'how many runs' || status=1
     refused 'soak x' 'for how many seconds' || status=1

@@ -3,7 +3,8 @@
 
 . .ci/sanitizers.sh
 
-configurations=(gcc asan words memory tsan clang14 clang19 kinds model schedules fuzz mutants arm64)
+configurations=(gcc asan words memory tsan clang14 clang19 benchmarks instructions kinds model schedules
+    fuzz mutants arm64)
 
 # Sums over all configurations.
 passed=0 failed=0 skipped=0
@@ -76,7 +77,7 @@ proof() {
 
 run_configuration() {
     case $1 in
-    kinds | model | schedules) proof "$1" ;;
+    instructions | kinds | model | schedules) proof "$1" ;;
     fuzz) proof fuzz 20 ;;
     mutants) proof mutants ten ;;
     gcc) configuration gcc gcc 100 all -Dbench=disabled ;;
@@ -86,6 +87,7 @@ run_configuration() {
     memory) configuration memory clang-19 10 "$suites_memory" -Dcli=disabled -Dbench=disabled \
         "${sanitize_memory[@]}" ;;
     tsan) configuration tsan clang-14 30 'unit stress' -Dbench=disabled "${sanitize_thread[@]}" ;;
+    benchmarks) configuration benchmarks gcc 100 bench --buildtype=release -Dbench=enabled ;;
     clang14) configuration clang14 clang-14 100 '' --buildtype=release -Dbench=auto ;;
     clang19) configuration clang19 clang-19 100 "$suites_address_clang" -Dbench=disabled \
         "${sanitize_address[@]}" ;;
