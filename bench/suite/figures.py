@@ -268,7 +268,7 @@ def write(path, found):
 # ---- joining ------------------------------------------------------------------------------------
 
 
-def merge(paths, compiler="", command=""):
+def merge(paths):
     """One file of several, of the same machine and build."""
     context, whence, benchmarks, processes = {}, {}, [], {}
     for path in paths:
@@ -281,15 +281,21 @@ def merge(paths, compiler="", command=""):
             context.setdefault(field, value)
             whence.setdefault(field, path)
         renumber(found["benchmarks"], processes, benchmarks)
-    here = machine.describe(compiler)
+    return {"context": context, "benchmarks": benchmarks}
+
+
+def describe(found, compiler="", command=""):
+    """Adds what this machine is, where the figures were made just now. What programs have told
+    themselves of date and load stays: it is of when they began."""
+    context = found["context"]
     described = "machine" in context
-    for field, value in here.items():
-        if not described or field not in context:
-            # google-benchmark's own say the same, and date and load of when it began
-            context[field] = context.get(field, value) if field in ("date", "load_avg") else value
+    for field, value in machine.describe(compiler).items():
+        if field in ("date", "load_avg") or described:
+            context.setdefault(field, value)
+        else:
+            context[field] = value
     if command:
         context["command"] = command
-    return {"context": context, "benchmarks": benchmarks}
 
 
 def renumber(entries, processes, into):
@@ -331,7 +337,9 @@ def main(words):
     options = arguments(words)
     try:
         if options.what == "merge":
-            write(options.out, merge(options.files, options.compiler, options.command))
+            found = merge(options.files)
+            describe(found, options.compiler, options.command)
+            write(options.out, found)
             return 0
     except FiguresError as error:
         print(f"figures: {error}", file=sys.stderr)

@@ -134,7 +134,10 @@ class Writing(Folder):
 
 class Joining(Folder):
     def test_the_context_tells_what_the_machine_is(self):
-        found = figures.merge([self.put("a.json", GOOD)], "gcc 99", "./dev bench")["context"]
+        found = figures.merge([self.put("a.json", GOOD)])
+        self.assertNotIn("machine", found["context"])  # they may be of another one
+        figures.describe(found, "gcc 99", "./dev bench")
+        found = found["context"]
         for field in ("machine", "num_cpus", "caches", "kernel", "governor", "commit",
                       "commit_changed", "page_size", "transparent_huge_pages", "date",
                       "memory_bytes", "load_avg"):
@@ -144,8 +147,11 @@ class Joining(Folder):
 
     def test_a_context_that_is_complete_stays(self):
         file = {**GOOD, "context": {"machine": "there", "kernel": "k", "date": "then"}}
-        found = figures.merge([self.put("a.json", file)])["context"]
+        found = figures.merge([self.put("a.json", file)])
+        figures.describe(found, "gcc 99")
+        found = found["context"]
         self.assertEqual((found["machine"], found["kernel"], found["date"]), ("there", "k", "then"))
+        self.assertEqual(found["compiler"], "gcc 99")
 
     def test_benchmarks_of_several_programs_stand_side_by_side(self):
         one = self.put("1.json", file_of({"a": [1.0]}))
