@@ -34,6 +34,7 @@ verdicts are adjusted by Holm for the number of benchmarks.
 import argparse
 import math
 import re
+import signal
 import statistics
 import sys
 
@@ -292,4 +293,5 @@ def main(words):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main(sys.argv[1:]))

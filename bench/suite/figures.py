@@ -278,8 +278,9 @@ def merge(paths):
                 what = "machine" if field in SAME_MACHINE else "build"
                 raise FiguresError(f"{path}: of another {what} than {whence[field]}: {field} is "
                                    f"{value!r} here, {context[field]!r} there")
-            context.setdefault(field, value)
-            whence.setdefault(field, path)
+            if field != "host_name":  # figures are published, and it tells nothing
+                context.setdefault(field, value)
+                whence.setdefault(field, path)
         renumber(found["benchmarks"], processes, benchmarks)
     return {"context": context, "benchmarks": benchmarks}
 

@@ -145,6 +145,10 @@ class Joining(Folder):
         self.assertEqual((found["compiler"], found["command"]), ("gcc 99", "./dev bench"))
         self.assertEqual(found["page_size"], os.sysconf("SC_PAGE_SIZE"))
 
+    def test_names_of_machines_are_left_out(self):
+        path = self.put("a.json", file_of({"a": [1.0]}, host_name="secret", executable="./a"))
+        self.assertEqual(figures.merge([path])["context"], {"num_cpus": 2, "executable": "./a"})
+
     def test_a_context_that_is_complete_stays(self):
         file = {**GOOD, "context": {"machine": "there", "kernel": "k", "date": "then"}}
         found = figures.merge([self.put("a.json", file)])

@@ -386,6 +386,7 @@ class Plans(unittest.TestCase):
                          [1, 1000, 100_000, 1_000_000, 10_000_000, 100_000_000])
         self.assertEqual({one.wish.zipf for one in large}, {0, 0.8, 0.99, 1.2})
         self.assertEqual({one.wish.denied for one in large}, {0, 50, 99})
+        self.assertEqual({one.wish.denied for one in large if one.wish.keys > 1_000_000}, {0})
         self.assertEqual({one.batches for one in large if one.clock == "given"},
                          {(1, 8, 16, 32), (1, 32)})
         small, left_out = plan.settings(plan.FULL, 1, 1 << 30, 1 << 40)
