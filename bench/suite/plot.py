@@ -17,6 +17,7 @@ CHARACTER = 7.4  # px, of a label
 COLOURS = (("#0067a3", "#62b8ee"), ("#b84a00", "#ff9350"), ("#00755a", "#33cba2"),
            ("#a64a90", "#eba3d3"), ("#7d5a00", "#eec94f"), ("#5c5c5c", "#bdbdbd"))
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
+BARS_SPAN = 50  # the most by the least, up to which bars show all
 BATCHED_DASH = "1 4"
 MARKERS = "osd^vx+"
 
@@ -297,26 +298,43 @@ def told(lines, unit, x_text):
 
 
 def bars_plot(name, title, rows, x_label, unit):
-    """rows: (label, value, least, most, whether it is weir), the order is that on the page."""
+    """rows: (label, value, least, most, whether it is weir), the order is that on the page. Values
+    that are too far apart for bars become dots on a logarithmic axis."""
     left = 24 + CHARACTER * 1.08 * max(len(row[0]) for row in rows)
     right, step = left + 420, 25
     bottom = TOP + step * len(rows) + 4
-    x = linear_axis(max(max(row[3], 1e-9) for row in rows), left, right)
+    values = [max(value, 1e-9) for row in rows for value in row[1:4]]
+    dots = max(values) > BARS_SPAN * min(row[1] for row in rows) > 0
+    if dots:
+        x, x_label = log_axis(values, left, right), f"{x_label} (logarithmic)"
+    else:
+        x = linear_axis(max(values), left, right)
     pieces = [text(12, 22, title, kind="heading")]
     for value, tick in x.ticks:
         pieces += [stroke("grid", x.place(value), TOP - 4, x.place(value), bottom),
                    text(x.place(value), bottom + 18, tick, "middle", "faint")]
-    for i, (label, value, least, most, is_weir) in enumerate(rows):
+    for i, row in enumerate(rows):
         y = TOP + step * i + step / 2
-        pieces.append(f'<g class="{"weir" if is_weir else "other"}">')
-        pieces.append(text(left - 10, y + 4.5, label, "end"))
-        pieces.append(f'<rect class="bar" x="{left:.1f}" y="{y - 8:.1f}" height="16" '
-                      f'width="{max(1.0, x.place(value) - left):.1f}"/>')
-        if x.place(most) - x.place(least) > 1:
-            pieces.append(f'<path class="error" d="M{x.place(least):.1f} {y + 11:.1f}'
-                          f'H{x.place(most):.1f}m0 -2.5v5M{x.place(least):.1f} {y + 8.5:.1f}v5"/>')
-        pieces.append(text(max(x.place(value), x.place(most)) + 8, y + 4.5, number(value)) + "</g>")
+        pieces.append(f'<g class="{"weir" if row[4] else "other"}">')
+        pieces += [text(left - 10, y + 4.5, row[0], "end"), *bar_or_dot(row, x, left, y, dots)]
+        end = max(x.place(row[1]), x.place(row[3])) + (12 if dots else 8)
+        pieces.append(text(end, y + 4.5, number(row[1])) + "</g>")
     pieces += [stroke("axis", left, TOP - 4, left, bottom),
                text((left + right) / 2, bottom + 40, x_label, "middle")]
     desc = "; ".join(f"{row[0]}: {number(row[1])} {unit}" for row in rows) + "."
     return whole(name, title, desc, max(right + 80, 90 + 8.2 * len(title)), bottom + BOTTOM, pieces)
+
+
+def bar_or_dot(row, x, left, y, dots):
+    """With its error bar, under the bar or through the dot."""
+    _, value, least, most, is_weir = row
+    at, low, high = x.place(value), x.place(least), x.place(most)
+    line = y if dots else y + 11
+    error = (f'<path class="error" d="M{low:.1f} {line:.1f}H{high:.1f}m0 -2.5v5'
+             f'M{low:.1f} {line - 2.5:.1f}v5"/>')
+    if dots:
+        pieces = [stroke("leader", left, y, at, y), marker("o", at, y, is_weir)]
+    else:
+        pieces = [f'<rect class="bar" x="{left:.1f}" y="{y - 8:.1f}" height="16" '
+                  f'width="{max(1.0, at - left):.1f}"/>']
+    return pieces + ([error] if high - low > 1 else [])

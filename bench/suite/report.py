@@ -173,7 +173,7 @@ def summary(page, peers):
                          key=lambda figure: figure.ns):
         counters = figure.one.counters
         rows.append(((figure.label(), plot.number(figure.ns), f"{100 * figure.one.cv():.1f} %",
-                      ratio_text(counters), plot.number(counters.get("bytes_per_key", 0)),
+                      ratio_text(counters), memory_text(keys, counters),
                       answers_text(counters)), figure.is_weir()))
     page.sentence(f"{series.keys_text(keys)}, uniform, one thread, the caller tells the time: what "
                   "a decision takes, and how many times as long as weir's of the same run, with "
@@ -187,6 +187,12 @@ def ratio_text(counters):
         return ""
     return (f"{plot.number(counters['to_weir'])} ({plot.number(counters.get('to_weir_low', 0))} to "
             f"{plot.number(counters.get('to_weir_high', 0))})")
+
+
+def memory_text(keys, counters):
+    if keys < series.KEYS_FOR_MEMORY or "bytes_per_key" not in counters:
+        return ""
+    return plot.number(counters["bytes_per_key"])
 
 
 def answers_text(counters):
@@ -250,8 +256,8 @@ def bars(page, name, title, of):
     rows = [(figure.label(), *time_of(figure), figure.is_weir())
             for figure in sorted(of, key=lambda figure: figure.ns)]
     page.figure(name, plot.bars_plot(name, title, rows, "ns per decision and thread", "ns"),
-                "Shorter is faster; the thin line under a bar's edge goes from the least to the "
-                "most of all repetitions.")
+                "Further left is faster; the thin line beside a bar's end or a dot goes from the "
+                "least to the most of all repetitions.")
 
 
 def hot(page, peers):
@@ -306,7 +312,8 @@ def memory(page, peers):
     page.section("Memory of a key", "memory")
     keys, of = series.memory(peers)
     if not of:
-        page.sentence(NEEDS_PEERS)
+        page.sentence("This needs figures of peers with 100 thousand keys or more, as fewer are "
+                      "small beside what a process takes by itself; the files have none.")
         return
     rows = [(figure.subject, *[figure.one.counters["bytes_per_key"]] * 3, figure.is_weir())
             for figure in of]

@@ -14,6 +14,8 @@ import math
 import plan
 
 WEIR = "weir"
+# Of fewer, what a process takes by itself counts for more than its keys.
+KEYS_FOR_MEMORY = 100_000
 
 
 class Figure:
@@ -161,7 +163,7 @@ def memory(peers):
              not figure.get("denied")]
     counts = {keys: len({figure.subject for figure in of})
               for keys, of in grouped(found, lambda figure: figure.get("keys")).items()
-              if keys >= 1000}
+              if keys >= KEYS_FOR_MEMORY}
     if not counts:
         return None, []
     enough = [keys for keys, count in counts.items() if count * 2 > max(counts.values())]

@@ -217,7 +217,8 @@ class Missing(Making):
     def test_without_peers_there_are_sentences(self):
         page, _, plots = self.make([repetition("cell", 0, 5.0)])
         self.assertEqual(plots, {})
-        self.assertEqual(page.count("This needs figures of peers"), 3)
+        self.assertEqual(page.count("This needs figures of peers, which"), 2)
+        self.assertEqual(page.count("This needs figures of peers with 100 thousand keys"), 1)
         self.assertIn("This needs the same benchmark with several numbers of threads", page)
         self.assertIn("This needs benchmarks latency/* with percentiles", page)
 
@@ -228,7 +229,7 @@ class Missing(Making):
 
     def test_one_size_of_table_makes_bars(self):
         _, _, plots = self.make(peer("weir", 46.0) + peer("governor", 138.0))
-        self.assertEqual(sorted(plots), ["keys-1.svg", "memory-1.svg"])
+        self.assertEqual(sorted(plots), ["keys-1.svg"])
         widths = [float(part.get("width")) for part in plots["keys-1.svg"].iter(SVG + "rect")
                   if part.get("class") == "bar"]
         self.assertAlmostEqual(widths[1] / widths[0], 3, places=2)
@@ -236,7 +237,23 @@ class Missing(Making):
     def test_values_that_are_no_time_make_no_point(self):
         page, _, plots = self.make(peer("weir", 0.0) + peer("governor", 138.0))
         self.assertIn("Without a time: peers/", page)
-        self.assertEqual(sorted(plots), ["keys-1.svg", "memory-1.svg"])
+        self.assertEqual(sorted(plots), ["keys-1.svg"])
+
+    def test_values_far_apart_are_dots_on_a_logarithmic_axis(self):
+        _, _, plots = self.make(peer("weir", 10.0) + peer("b", 100.0) + peer("redis", 10000.0))
+        tree = plots["keys-1.svg"]
+        self.assertNotIn("bar", [part.get("class") for part in tree.iter(SVG + "rect")])
+        places = [float(part.get("cx")) for part in tree.iter(SVG + "circle")]
+        self.assertAlmostEqual((places[2] - places[1]) / (places[1] - places[0]), 2, places=1)
+        self.assertIn("(logarithmic)", "".join(tree.itertext()))
+
+    def test_memory_of_few_keys_is_not_told(self):
+        _, tree, plots = self.make(peer("weir", 10.0, keys=1000, bytes_per_key=2500.0))
+        self.assertEqual(self.table(tree, "short")[1][4], "")
+        self.assertNotIn("memory-1.svg", plots)
+        _, tree, plots = self.make(peer("weir", 10.0, keys=100_000, bytes_per_key=25.0))
+        self.assertEqual(self.table(tree, "short")[1][4], "25.0")
+        self.assertIn("memory-1.svg", plots)
 
     def test_a_context_that_tells_little(self):
         path = self.put("f.json", {"context": {"caches": "none", "load_avg": "high",
