@@ -38,6 +38,7 @@ bench_path() {
 
 # run_bench ARGUMENT...: see ./dev help.
 run_bench() {
+    export PYTHONDONTWRITEBYTECODE=1
     local options=() peers=(--quick) others='' check='' json='' report='' files=() status=0
     local command="./dev bench $*"
     if [[ ${1-} == --compare ]]; then
