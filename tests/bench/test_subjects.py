@@ -105,7 +105,7 @@ def traces_say_what_they_admit():
 
 class Subject:
     def __init__(self, line):
-        match = re.fullmatch(r"(\w[\w.-]*)\t([a-z,]+)\t(1|1-\d+)\t(.+)", line)
+        match = re.fullmatch(r"([^\t ]+)\t([a-z,]+)\t(1|1-\d+)\t(.+)", line)
         assert match, f"no subject: {line!r}"
         self.name, clocks, batch, self.version = match.groups()
         self.clocks = clocks.split(",")
@@ -204,7 +204,7 @@ def plays(subject, path, threads, clock, batch):
 
 
 def plays_on_all_threads(subject, clock, batch):
-    """Each subject plays something: what it refuses of its own offer is told apart."""
+    """With each clock and batch that it lists, a subject plays at least one of the traces."""
     played = 0
     for path, trace in TRACES.items():
         for threads in (1, 2):
