@@ -48,9 +48,11 @@ void decide(benchmark::State &state, uint64_t max_keys, const std::string &name)
     state.counters["MiB"] = static_cast<double>(stats.bytes) / 0x100000;
 }
 
+const uint64_t sizes[] = {10000, 1000000, 100000000};
+
 void add()
 {
-    for (uint64_t max_keys : {10000, 1000000, 100000000}) {
+    for (uint64_t max_keys : sizes) {
         std::string name = "churn/max_keys:" + std::to_string(max_keys);
         benchmark::RegisterBenchmark(
             name.c_str(), [=](benchmark::State &state) { decide(state, max_keys, name); });

@@ -51,6 +51,12 @@ struct setting {
 
 bool full_size = false; // --full
 
+// Beside what the centre has.
+const uint64_t exponents[] = {80, 99, 120}, shares[] = {50, 99}, batches[] = {8, 16, 32},
+               together[] = {2, limits_max};
+// Where axes are crossed.
+const uint64_t zipf_or_not[] = {0, 99}, batched_or_not[] = {1, 16};
+
 // The size up to which all combinations are made.
 const uint64_t crossed_max = million;
 
@@ -353,13 +359,13 @@ template <class changed, class value> setting with(uint64_t keys, changed settin
 
 void add_axes(uint64_t keys)
 {
-    for (uint64_t zipf : {80, 99, 120})
+    for (uint64_t zipf : exponents)
         add(with(keys, &setting::zipf, zipf));
-    for (uint64_t denied : {50, 99})
+    for (uint64_t denied : shares)
         add(with(keys, &setting::denied, denied));
-    for (uint64_t batch : {8, 16, 32})
+    for (uint64_t batch : batches)
         add(with(keys, &setting::batch, batch));
-    for (uint64_t limits : {2, limits_max})
+    for (uint64_t limits : together)
         add(with(keys, &setting::limits, limits));
 }
 
@@ -376,15 +382,15 @@ void add_threads(uint64_t keys, uint64_t zipf, uint64_t batch)
 
 void add_crossed(uint64_t keys)
 {
-    for (uint64_t zipf : {80, 99, 120}) {
-        for (uint64_t denied : {50, 99}) {
+    for (uint64_t zipf : exponents) {
+        for (uint64_t denied : shares) {
             setting s = with(keys, &setting::zipf, zipf);
             s.denied = denied;
             add(s);
         }
     }
-    for (uint64_t zipf : {0, 99}) {
-        for (uint64_t batch : {1, 16}) {
+    for (uint64_t zipf : zipf_or_not) {
+        for (uint64_t batch : batched_or_not) {
             if (zipf != 0 || batch != 1)
                 add_threads(keys, zipf, batch);
             setting s = with(keys, &setting::batch, batch);

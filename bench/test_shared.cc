@@ -68,7 +68,8 @@ void exact_bucket_spans_that_overflow_64_bits()
 // nothing.
 void exact_bucket_as_a_cell()
 {
-    for (uint64_t limit : {1, 7, 9}) {
+    const uint64_t limits[] = {1, 7, 9};
+    for (uint64_t limit : limits) {
         weir_policy policy = weir_token_bucket(limit, 1000003, 5);
         weir_meter meter;
         EQUAL(weir_meter_init(&meter, &policy, 0), 0);
