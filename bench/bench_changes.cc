@@ -3,8 +3,7 @@
 // Decisions while another thread changes the limit's settings: never, every millisecond, and every
 // 10 microseconds (as often as weir_set_limit lets it, where that takes longer).
 //
-//   granted  a thousand keys, a million tokens a second or two, and more than are ever used: all
-//   are
+//   granted  a thousand keys, a million tokens a second or two, more than are ever used: all are
 //            granted whatever the settings
 //   halves   0.4 tokens or 0.6 for each decision: at least so many are granted as under the lower
 //            rate, at most as under the higher one and the burst of each key besides

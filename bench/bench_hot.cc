@@ -14,9 +14,8 @@
 //   admitted  a million tokens a second, a thousand million at first: none is denied, not even to a
 //             thread that comes late
 //   denied    no token is there and none comes
-//   half      half a million a second, a thousand at first. What may be admitted at most is what
-//   was
-//             there, and half a million a second until all have ended (`most`); on one thread
+//   half      half a million a second, a thousand at first. At most what was there may be
+//             admitted, and half a million a second until all have ended (`most`); on one thread
 //             it is what an exact bucket admits (`target`)
 //
 // Others' buckets keep doubles and may be off by some (`inexact`, on one thread, under `half`);

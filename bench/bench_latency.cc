@@ -3,9 +3,9 @@
 // How long single decisions take: half of them and all but 1 in 100, in 1000 and in 10,000, and the
 // longest, in ns (`p50` `p99` `p99_9` `p99_99` `most`), within 1.6 %.
 //
-//   steady    a thousand and a million keys, uniform, all of which have their place; 1 thread, and
-//   all growing   keys come for the first time, one by one, and stay in debt, while the table grows
-//   clock     no decision: the same loop with nothing in it
+//   steady   a thousand and a million keys, uniform, all in their place; 1 thread, and all
+//   growing  keys come for the first time, one by one, and stay in debt, while the table grows
+//   clock    no decision: the same loop with nothing in it
 //
 // Quantiles are of all threads of a run, and the median over runs is printed, of `most` too.
 //

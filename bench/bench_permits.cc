@@ -4,9 +4,8 @@
 //
 //   one_key    all threads ask one key for permits, of which there are as many as threads
 //   many_keys  a million keys in random order, as many permits of each
-//   scarce     one key with one permit for all of them: whoever finds none goes on to the next
-//   turn,
-//              and whoever holds it writes its name and reads it again before it gives it back
+//   scarce     one key with one permit for all: whoever finds none goes on to the next turn, and
+//              whoever holds it writes its name and reads it again before it gives it back
 //   floor      a counter of permits in use in one word, up to as many as threads: a load and a
 //              compare-and-swap, and a subtraction
 //
