@@ -85,7 +85,8 @@ class Figures(Playing):
         self.peers("--repetitions", "2", programs=[self.program("weir", "exact-2", "exact-3")])
         ready, runs = self.notes()[:3], self.notes()[3:]
         self.assertEqual([line.split()[0] for line in ready], ["weir", "exact-2", "exact-3"])
-        self.assertEqual(runs, ["weir 1 runs", "exact-2 1 runs", "exact-3 1 runs"] * 3)
+        turns = [[f"{subject} 1 runs"] * 2 for subject in ("weir", "exact-2", "exact-3")]
+        self.assertEqual(runs, sum(turns, []) * 3)
 
     def test_batches_are_compared_with_weir_of_the_same_batch(self):
         weir, peer = ("weir", "given", "1-64"), ("exact-3", "given", "1-8")
@@ -172,9 +173,9 @@ class Wrong(Playing):
     def test_a_peer_that_is_inexact_is_told_by_how_much(self):
         status, text, one = self.outcome("over", "under")
         self.assertEqual(status, 0, text)
-        # 6 runs of 2 passes of 1000 decisions
-        self.assertIn("INEXACT: over-admits by 6 of 12000 (0.05 %)", text)
-        self.assertIn("INEXACT: admits 12 too few of 12000 (0.1 %)", text)
+        # 6 rounds of 2 runs of 2 passes of 1000 decisions
+        self.assertIn("INEXACT: over-admits by 12 of 24000 (0.05 %)", text)
+        self.assertIn("INEXACT: admits 24 too few of 24000 (0.1 %)", text)
         self.assertIn("inexact: over, under\n", text)
         self.assertEqual(one["over"].counters["over_admitted"], 1)
         self.assertEqual(one["under"].counters["under_admitted"], 2)
@@ -203,14 +204,14 @@ class Wrong(Playing):
 
     def test_weir_itself_has_to_be_exact(self):
         trace = self.trace(admitted=500)
-        for kind, word in (("over", "over-admits by 6"), ("under", "admits 12 too few")):
+        for kind, word in (("over", "over-admits by 12"), ("under", "admits 24 too few")):
             before, turns.WEIR = turns.WEIR, kind
             try:
                 status, text, _ = self.peers("--trace", trace, programs=[self.program(kind)])
             finally:
                 turns.WEIR = before
             self.assertEqual(status, 1, text)
-            self.assertRegex(text, f"FAILED peers/.*/{kind}: INEXACT: {word} of 12000")
+            self.assertRegex(text, f"FAILED peers/.*/{kind}: INEXACT: {word} of 24000")
 
     def test_weir_that_refuses_or_is_absent(self):
         before, turns.WEIR = turns.WEIR, "refusing"
@@ -360,8 +361,8 @@ class Planned(Playing):
                    programs=[self.program("weir", "exact-2"),
                              self.program("exact-9", name="redis")])
         self.assertEqual([line.split()[0] for line in self.notes()],
-                         ["weir", "exact-2"] + ["weir", "exact-2"] * 3 + ["weir"] * 4)
-        self.assertEqual([line.split()[0] for line in self.notes("redis")], ["exact-9"] * 4)
+                         ["weir", "exact-2"] + ["weir", "weir", "exact-2", "exact-2"] * 3 + ["weir"] * 7)
+        self.assertEqual([line.split()[0] for line in self.notes("redis")], ["exact-9"] * 7)
 
 
 class Crowding(unittest.TestCase):
