@@ -52,7 +52,8 @@ configuration() {
 }
 
 # counted NAME LOG COMMAND...: runs it with its output in LOG, and counts what its last line counts.
-# Nothing counted at all, and a status that the counts do not explain, count as a failure.
+# Nothing counted at all, and a status that the counts do not explain, count as a failure, but for
+# what says why it was skipped.
 counted() {
     local name=$1 log=$2 start=$SECONDS status=0 last
     shift 2
@@ -62,6 +63,8 @@ counted() {
         ((BASH_REMATCH[1] + BASH_REMATCH[2] > 0 && (BASH_REMATCH[2] > 0) == (status > 0))); then
         ((status == 0)) || tail -n 60 "$log"
         result "$name" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" 0 $((SECONDS - start))
+    elif ((status == 0)) && [[ $last == '0 passed, 0 failed' ]] && grep '^skipped: ' "$log"; then
+        result "$name" 0 0 1 $((SECONDS - start))
     else
         tail -n 60 "$log"
         say "$name: ended with status $status"
