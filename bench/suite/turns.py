@@ -29,6 +29,7 @@ class Entry:
         self.group = 0
         self.player = None
         self.bytes_per_key = 0.0
+        self.part = 0  # how many records of the trace, from its beginning; 0: all
         self.runs = []  # those that count
         self.over = self.under = self.decisions = 0  # of all runs
         self.why = ""  # it was not measured
@@ -56,10 +57,11 @@ class Entry:
         share = f" of {self.decisions} ({100 * (self.over + self.under) / self.decisions:.2g} %)"
         words = [f"over-admits by {self.over}"] if self.over else []
         words += [f"admits {self.under} too few"] if self.under else []
-        if words:
-            return "INEXACT: " + " and ".join(words) + share
         hot = self.setting.wish.keys == 1 and self.setting.threads > 1
-        return "within bounds" if hot else "exact"
+        part = f", of the first {self.part} records" if self.part else ""
+        if words:
+            return "INEXACT: " + " and ".join(words) + share + part
+        return ("within bounds" if hot else "exact") + part
 
 
 class Memory:
@@ -140,6 +142,8 @@ class Turns:
             entry.player = program.Player(entry.offer, self.trace, self.setting.threads,
                                           self.setting.clock, entry.batch, self.options.timeout)
             entry.bytes_per_key = entry.player.bytes_per_key
+            if entry.player.records < self.trace.records:
+                entry.part = entry.player.records
             self.memory.learn(entry)
         except program.Refused as refused:
             entry.stop(REFUSED, str(refused))

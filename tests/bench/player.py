@@ -73,8 +73,12 @@ def main():
         time.sleep(60)
     if kind == "chatty":
         print("hello", flush=True)
+    part = {}
+    if kind in ("short", "long"):
+        records = part["records"] = records // 2 if kind == "short" else records + 1
+        admitted = min(admitted, records)  # of these traces the last are denied
     say(ready=True, subject=name, version="1", threads=options["threads"], batch=options["batch"],
-        clock=options["clock"], keys=keys, bytes_per_key=16.5)
+        clock=options["clock"], keys=keys, bytes_per_key=16.5, **part)
     for passes, line in enumerate(sys.stdin, 1):
         if line == "quit\n":
             sys.exit(5 if kind == "sulking" else 0)

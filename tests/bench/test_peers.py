@@ -180,6 +180,13 @@ class Wrong(Playing):
         self.assertEqual(one["over"].counters["over_admitted"], 1)
         self.assertEqual(one["under"].counters["under_admitted"], 2)
 
+    def test_a_peer_may_play_the_beginning_of_a_trace(self):
+        status, text, one = self.outcome("short")
+        self.assertEqual(status, 0, text)
+        self.assertRegex(text, r"short .* exact, of the first 500 records\n")
+        self.assertEqual(len(one["short"].repetitions[0]), 5)
+        self.fails("long", '"records" is 1001, of a trace of 1000')
+
     def test_programs_that_die(self):
         self.fails("dead", "it ended, exit status 1", "| why it died")
         self.fails("dying", "it ended, signal SIGABRT")
