@@ -180,8 +180,10 @@ class median_reporter : public benchmark::BenchmarkReporter
             return;
         }
         bool single = run.run_type == Run::RT_Iteration;
+        if (single && run.repetitions > 1)
+            return;
         if (single || run.aggregate_name == "median") {
-            keep_costs(name, run, single);
+            keep_costs(name, run);
             std::printf("%-*s %10.2f", width, name.c_str(), cost_of(run));
             for (const auto &[what, counter] : run.counters)
                 print(what, counter);
@@ -202,12 +204,9 @@ class median_reporter : public benchmark::BenchmarkReporter
                         counter.value == std::floor(counter.value) ? 0 : 2, counter.value);
     }
 
-    /* A median replaces what single repetitions told. */
-    void keep_costs(const std::string &name, const Run &run, bool single)
+    void keep_costs(const std::string &name, const Run &run)
     {
         double cpu = run.GetAdjustedCPUTime() / static_cast<double>(run.threads);
-        if (single && costs.count(name) != 0)
-            return;
         costs[name] = cost_of(run);
         costs[name + "/cpu"] = cpu;
     }
@@ -264,12 +263,10 @@ inline bool is_full(int argc, char **argv)
 struct options {
     options(int argc, char **argv) : rest(argv, argv + 1)
     {
-        static char always[][48] = {"--benchmark_enable_random_interleaving=true",
-                                    "--benchmark_report_aggregates_only=true"};
+        static char interleaved[] = "--benchmark_enable_random_interleaving=true";
         static char sizes[2][2][32] = {{"--benchmark_repetitions=5", "--benchmark_min_time=0.02"},
                                        {"--benchmark_repetitions=15", "--benchmark_min_time=0.1"}};
-        for (char *option : always)
-            rest.push_back(option);
+        rest.push_back(interleaved);
         for (char *option : sizes[is_full(argc, argv)])
             rest.push_back(option);
         for (int i = 1; i < argc; i++) {
