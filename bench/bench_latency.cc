@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // How long single decisions take: half of them and all but 1 in 100, in 1000 and in 10,000, and the
-// longest, in ns (`p50` `p99` `p99_9` `p99_99` `most`), within 1.6 %.
+// longest, in ns (`p50` `p99` `p99.9` `p99.99` `most`), within 1.6 %.
 //
 //   steady   a thousand and a million keys, uniform, all in their place; 1 thread, and all
 //   growing  keys come for the first time, one by one, and stay in debt, while the table grows
@@ -13,7 +13,7 @@
 // contains one reading. Nothing is subtracted. What a reading costs, by the same loop without a
 // decision after each run, stands beside it as `clock` (its median). Whatever else the
 // machine does in between (an interrupt, another process, a page) counts, and is most of `most`;
-// with the clock's own p99_99 one sees how much.
+// with the clock's own p99.99 one sees how much.
 //
 // Keys are hashed beforehand (`growing`: on the way) and `now` is given. All decisions are grants,
 // and are counted.
@@ -81,7 +81,7 @@ void tell(benchmark::State &state, const histogram &of_thread)
         return;
     const std::pair<const char *, uint64_t> figures[] = {
         {"p50", run.all.quantile(0.5)},     {"p99", run.all.quantile(0.99)},
-        {"p99_9", run.all.quantile(0.999)}, {"p99_99", run.all.quantile(0.9999)},
+        {"p99.9", run.all.quantile(0.999)}, {"p99.99", run.all.quantile(0.9999)},
         {"most", run.all.most()},           {"clock", clock_alone(10000).quantile(0.5)},
     };
     for (auto [name, ns] : figures)

@@ -8,7 +8,7 @@ import re
 import unittest
 import xml.etree.ElementTree as xml
 
-from tap import Folder, main, repetition
+from tap import ROOT, Folder, main, repetition
 
 import figures
 import plot
@@ -221,6 +221,11 @@ class Missing(Making):
         self.assertEqual(page.count("This needs figures of peers with 100 thousand keys"), 1)
         self.assertIn("This needs the same benchmark with several numbers of threads", page)
         self.assertIn("This needs benchmarks latency/* with percentiles", page)
+
+    def test_percentiles_have_the_names_that_the_program_gives(self):
+        program = (ROOT / "bench" / "bench_latency.cc").read_text(encoding="utf-8")
+        for name, _ in series.PERCENTILES:
+            self.assertIn(f'{{"{name}", run.all.quantile(', program)
 
     def test_no_benchmark_at_all(self):
         page, _, plots = self.make([])
