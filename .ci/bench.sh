@@ -62,7 +62,7 @@ run_bench() {
             check=--check
             ;;
         --json | --report)
-            (($# >= 2)) || bench_usage "$1 needs a name"
+            [[ -n ${2-} && $2 != -* ]] || bench_usage "$1 needs a name"
             if [[ $1 == --json ]]; then json=$(bench_path "$2"); else report=$(bench_path "$2"); fi
             shift
             ;;
@@ -74,15 +74,24 @@ run_bench() {
         esac
         shift
     done
-    if ((${#files[@]} == 0)); then
-        measure_all || status=1
-        files=("$bench_out/all.json")
-        [[ -z $json ]] || cp "$bench_out/all.json" "$json"
+    if ((${#files[@]})); then
+        [[ -z $others$check$json ]] || bench_usage "of kept figures there is only --report"
+        make_page
+        return
     fi
+    [[ -z $json ]] || { : >>"$json"; } 2>/dev/null || die "cannot write $json" # before it takes minutes
+    measure_all || status=1
+    [[ -z $json ]] || cp "$bench_out/all.json" "$json" || status=1
     if [[ -n $report ]]; then
-        python3 bench/suite/report.py "${files[@]}" --out "$report" || status=1
+        files=("$bench_out/all.json")
+        make_page || status=1
     fi
     ((status == 0)) || die "a benchmark failed, or missed a stated ratio"
+}
+
+# For run_bench, whose files, report and command it reads.
+make_page() {
+    python3 bench/suite/report.py "${files[@]}" --out "$report" --command "$command"
 }
 
 # For run_bench, whose options, peers, others, check and command it reads.

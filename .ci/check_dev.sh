@@ -26,6 +26,9 @@ wrong_usage_is_refused() {
     refused 'bench --json' '--json needs a name' || status=1
     refused 'schedules 0' 'how many runs' || status=1
     refused 'bench x' 'unknown argument' || status=1
+    refused 'bench --report --json f' '--report needs a name' || status=1
+    refused 'bench --report d --check f' 'only --report' || status=1
+    refused 'bench --report .build/none f' 'No such file' || status=1
     refused 'bench --compare a' '--compare needs two files' || status=1
     refused 'instructions x' '--update, or nothing' || status=1
     refused 'schedules 1 2' 'how many runs' || status=1
