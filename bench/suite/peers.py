@@ -377,4 +377,8 @@ def main(words):
 if __name__ == "__main__":
     # so that programs under way are ended, too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        print("peers: stopped", file=sys.stderr)
+        sys.exit(130)

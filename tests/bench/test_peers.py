@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -475,18 +476,26 @@ class Usage(Playing):
         self.assertIn("0 figures, 1 failures", text)
 
     def test_a_run_that_is_stopped_leaves_nobody(self):
+        for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+            with self.subTest(number):
+                self.assertEqual(self.stopped_by(number), (status, []))
+
+    def stopped_by(self, number):
+        """(exit status, of the programs those that are left)."""
         words = [sys.executable, str(ROOT / "bench/suite/peers.py"), "--trace", str(self.trace()),
                  "--program", self.program("weir", "mute"), "--work", str(self.folder / "work")]
+        notes = self.folder / "fake.notes"
+        notes.unlink(missing_ok=True)
         with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
             until = time.monotonic() + 20
-            while time.monotonic() < until and not (self.folder / "fake.notes").exists() or \
-                    len(self.notes()) < 2:
+            while time.monotonic() < until and (not notes.exists() or len(self.notes()) < 2):
                 time.sleep(0.05)
-            run.terminate()
-            self.assertEqual(run.wait(20), 143)
+            run.send_signal(number)
+            status = run.wait(20)
         pids = [line.split()[2] for line in self.notes()]
+        self.assertEqual(len(pids), 2)
         groups = [group_of(stat) for stat in pathlib.Path("/proc").glob("[0-9]*/stat")]
-        self.assertEqual([pid for pid in pids if pid in groups], [])
+        return status, [pid for pid in pids if pid in groups]
 
 
 if __name__ == "__main__":
