@@ -156,7 +156,7 @@ class Suite:
                 continue
             self.measure(setting, trace)
             last = all(other.wish != setting.wish for other in wanted[i + 1:])
-            if last and trace.bytes > 1 << 29:
+            if last and trace.bytes > 1 << 28:
                 trace.path.unlink(missing_ok=True)
 
     def run_traces(self):

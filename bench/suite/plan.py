@@ -93,10 +93,14 @@ def doubling(cpus):
     return found + [cpus]
 
 
+def records_of(wish):
+    """As many as are asked for, or as write_trace chooses (usual_records in bench/trace_make.h)."""
+    return wish.records or min(max(400 * wish.keys // (100 - wish.denied), 1 << 20), 1 << 24)
+
+
 def memory_for(wish):
     """Bytes that weir and one peer like it take: the trace, the threads' lists, 30 for a key."""
-    records = wish.records or min(max(4 * wish.keys, 1 << 20), 1 << 24)
-    return 2 * (2 * records * RECORD_BYTES + 30 * wish.keys)
+    return 2 * (2 * records_of(wish) * RECORD_BYTES + 30 * wish.keys)
 
 
 def traces(size):
@@ -129,7 +133,7 @@ def settings(size, cpus, memory, disk):
             left_out.append(f"{wish.text()}: needs about {memory_for(wish) >> 20} MiB of memory, "
                             f"{memory >> 20} are free")
             continue
-        if wish.records * RECORD_BYTES > disk - (1 << 30):
+        if records_of(wish) * RECORD_BYTES > disk - (1 << 30):
             left_out.append(f"{wish.text()}: no room for the trace, {disk >> 20} MiB are free")
             continue
         found += [Setting(wish, t, "given", batches) for t in threads]

@@ -404,8 +404,19 @@ class Plans(unittest.TestCase):
         self.assertIn("one processor: no run with several threads", left_out)
         self.assertTrue(any(text.startswith("100 million keys, uniform, 100 million records: needs")
                             for text in left_out))
-        _, left_out = plan.settings(plan.FULL, 2, 1 << 40, 1 << 30)
-        self.assertTrue(any("no room for the trace" in text for text in left_out))
+        _, left_out = plan.settings(plan.FULL, 2, 1 << 40, 3 << 29)
+        no_room = [text.split(": no room")[0] for text in left_out if "no room for the trace" in text]
+        self.assertIn("100 million keys, uniform, 100 million records", no_room)
+        self.assertNotIn("10 million keys, uniform", no_room)  # 384 MiB
+        _, left_out = plan.settings(plan.FULL, 2, 1 << 40, 5 << 28)
+        self.assertTrue(any(text.startswith("10 million keys, uniform: no room")
+                            for text in left_out))
+
+    def test_traces_have_as_many_records_as_their_writer_chooses(self):
+        self.assertEqual([plan.records_of(wish) for wish in (
+            plan.Wish(1000), plan.Wish(1_000_000), plan.Wish(10_000_000), plan.Wish(100_000, 0, 50),
+            plan.Wish(100_000, 0.99, 99), plan.Wish(7, records=11))],
+            [1 << 20, 4_000_000, 1 << 24, 1 << 20, 1 << 24, 11])
 
     def test_own_clocks_deny_nothing(self):
         for size in (plan.QUICK, plan.USUAL, plan.FULL):
