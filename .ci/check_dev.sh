@@ -58,6 +58,22 @@ test_ends_with_the_counts() {
     }
 }
 
+# What leaves itself out is no failure, but what counts nothing without a word is.
+left_out_is_counted() {
+    local log=.build/check-counted.log sums
+    sums=$(
+        . .ci/test.sh
+        counted a "$log" printf '%s\n' 'skipped: not here' '0 passed, 0 failed' >/dev/null
+        counted b "$log" printf '%s\n' '0 passed, 0 failed' >/dev/null
+        printf '%s' "$passed $failed $skipped"
+    )
+    rm -f "$log"
+    [[ $sums == '0 1 1' ]] || {
+        printf 'counted are: %s\n' "$sums"
+        return 1
+    }
+}
+
 build_errors_are_shown() {
     local log=.build/check-errors.log shown
     printf 'ninja: Entering directory\nninja: error: loading build.ninja\n' >"$log"

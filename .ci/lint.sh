@@ -148,5 +148,6 @@ run_lint() {
     checked 'dev refuses wrong usage' wrong_usage_is_refused
     checked 'dev test ends with the counts' test_ends_with_the_counts
     checked 'dev shows build errors' build_errors_are_shown
+    checked 'dev counts what is left out' left_out_is_counted
     ((complaints == 0)) || die "$complaints checks failed"
 }
