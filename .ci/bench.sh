@@ -57,7 +57,7 @@ run_bench() {
             others=1
             [[ ${peers[*]} != --quick ]] || peers=()
             ;;
-        --check)
+        --check) # with --peers none may be skipped
             options+=(--check)
             check=--check
             ;;
@@ -105,8 +105,9 @@ measure_all() {
     mkdir -p "$bench_out"
     if [[ -n $others ]]; then
         need "${packages_peers[@]}"
-        peers+=(--peers bench/peers ${check:+"$check"}) # some ratios are to those of other languages
+        peers+=(--peers bench/peers ${check:+--require})
     fi
+    peers+=(${check:+"$check"})
     bench_programs "${options[@]}" || status=1
     bench_peers "${peers[@]}" || status=1
     python3 bench/suite/figures.py merge --compiler "$(gcc --version | head -n 1)" \

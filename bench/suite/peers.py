@@ -198,7 +198,9 @@ class Suite:
 
     def finish(self):
         print()
-        holds = stated.check(self.ratios_of, machine.cpus(), self.options.check)
+        offered = {offer.name for _, offer in self.offers}
+        holds = stated.check(self.ratios_of, machine.cpus(), lambda peer: self.options.check and
+                             (self.options.peers or peer in offered))
         self.keep()
         inexact = {f"{entry.offer.name}" for entry in self.entries if entry.over or entry.under}
         if inexact:
@@ -342,7 +344,8 @@ def arguments(words):
     add("--json", metavar="FILE", help="keep the figures")
     add("--command", default="", metavar="TEXT", help="what is told to have made them")
     add("--require", action="store_true", help="a skipped peer is an error")
-    add("--check", action="store_true", help="a missed ratio is an error")
+    add("--check", action="store_true", help="a missed ratio is an error, as is one to a subject that was there and not measured; "
+             "with --peers to any")
     options = parser.parse_args(words)
     options.size = options.size or plan.USUAL
     options.seconds = options.seconds or (0.05 if options.size == plan.QUICK else 0.3)

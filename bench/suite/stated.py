@@ -40,7 +40,7 @@ def rows(cpus):
 
 
 def check(ratios_of, cpus, demanded):
-    """Prints a line for each that was measured; those that were not count where all are demanded.
+    """Prints a line for each that was measured. demanded(peer): whether its absence is a miss.
 
     ratios_of(peer, keys, threads, batches): by the wall's and by processor time, each (middle, low,
     high), or nothing. True if all hold.
@@ -54,7 +54,7 @@ def check(ratios_of, cpus, demanded):
             holds, text = line(what, *ratios, least)
             print(text)
             ok = ok and holds
-        elif demanded:
+        elif demanded(peer):
             print(f"MISSED {what}: not measured")
             ok = False
     return ok

@@ -349,9 +349,15 @@ class Planned(Playing):
         stated.AT_LEAST = {"exact-2": 1.5, "exact-3": 3}
         self.assertEqual(self.planned(wishes, "--check", subjects=subjects)[0], 0)
         stated.AT_LEAST = {"nobody": 1}
+        miss = "MISSED weir : nobody, 1 million keys, 1 thread: not measured"
+        none = self.folder / "none"
+        none.mkdir()
+        status, text, _ = self.planned(wishes, "--check", "--peers", none, subjects=subjects)
+        self.assertEqual((status, miss in text), (1, True), text)
         status, text, _ = self.planned(wishes, "--check", subjects=subjects)
-        self.assertEqual(status, 1)
-        self.assertIn("MISSED weir : nobody, 1 million keys, 1 thread: not measured", text)
+        self.assertEqual((status, miss in text), (0, False), text)
+        stated.AT_LEAST = {"exact-2": 1}
+        self.assertEqual(self.planned(wishes[1:], "--check", subjects=subjects)[0], 1)
 
     def test_a_part_of_the_plan(self):
         _, text, found = self.planned([plan.Wish(10), plan.Wish(20)], "--settings",
