@@ -415,7 +415,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('-e', dest='engine', default=os.path.join(HERE, '../../engine'))
     parser.add_argument('-i', dest='include', default=os.path.join(HERE, '../../include'))
-    parser.add_argument('-o', dest='out', default='removals')
+    parser.add_argument('-o', dest='out', default='.build/removals')
     parser.add_argument('-j', dest='only_text', action='store_true')
     parser.add_argument('-q', dest='quick', action='store_true')
     parser.add_argument('-s', dest='search', action='store_true')
