@@ -8,8 +8,6 @@
 #ifndef WEIR_BENCH_EXACT_H
 #define WEIR_BENCH_EXACT_H
 
-#include <weir/weir.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,19 +15,23 @@
 namespace weir_bench
 {
 
+__extension__ using wide_units = unsigned __int128;
+
 /* One bucket for each of `keys` key numbers; all are full at 0, and times of a key never go back.
-   burst * period is below 2^64. */
-class exact_buckets
+   burst * period has to fit `units`. */
+template <class units> class exact_buckets_of
 {
   public:
-    exact_buckets(uint64_t keys, const weir_policy &policy)
-        : limit(policy.limit), token(policy.period), full(policy.burst * policy.period),
+    /* limit, period (ns) and burst of `like`: a weir_policy, the head of a trace. */
+    template <class bucket_like>
+    exact_buckets_of(uint64_t keys, const bucket_like &like)
+        : limit(like.limit), token(like.period), full(units(like.burst) * like.period),
           buckets(keys, {full, 0})
     {
     }
 
     /* Takes n tokens if there are n. */
-    bool decide(size_t number, uint64_t n, weir_ns now)
+    bool decide(size_t number, uint64_t n, uint64_t now)
     {
         bool allowed = has(number, n, now);
         if (allowed)
@@ -37,30 +39,33 @@ class exact_buckets
         return allowed;
     }
 
-    bool has(size_t number, uint64_t n, weir_ns now)
+    bool has(size_t number, uint64_t n, uint64_t now)
     {
         bucket &b = buckets[number];
-        __extension__ using wide = unsigned __int128;
-        wide gained = wide(b.units) + wide(now - b.at) * limit;
-        b.units = gained < full ? static_cast<uint64_t>(gained) : full;
+        wide_units gained = wide_units(b.left) + wide_units(now - b.at) * limit;
+        b.left = gained < full ? static_cast<units>(gained) : full;
         b.at = now;
-        return wide(n) * token <= b.units;
+        return wide_units(n) * token <= b.left;
     }
 
     /* After has(): there are n. */
     void take(size_t number, uint64_t n)
     {
-        buckets[number].units -= n * token;
+        buckets[number].left -= static_cast<units>(n) * token;
     }
 
   private:
     struct bucket {
-        uint64_t units;
-        weir_ns at;
+        units left;
+        uint64_t at;
     };
-    uint64_t limit, token, full;
+    uint64_t limit, token;
+    units full;
     std::vector<bucket> buckets;
 };
+
+/* Of as many keys as there may be, in half the memory. */
+using exact_buckets = exact_buckets_of<uint64_t>;
 
 } // namespace weir_bench
 

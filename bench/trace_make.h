@@ -16,6 +16,7 @@
 #ifndef WEIR_BENCH_TRACE_MAKE_H
 #define WEIR_BENCH_TRACE_MAKE_H
 
+#include "exact.h"
 #include "trace_file.h"
 #include "zipf.h"
 
@@ -40,46 +41,12 @@ struct trace_wish {
 
 const uint64_t group_size = 1024;
 
-/* Token buckets as they are defined, played in sequence: whole arithmetic, nothing rounded. A
-   token is `period` units, and `limit` units accrue in a ns. */
-class exact_buckets
-{
-  public:
-    explicit exact_buckets(const trace_head &its_head)
-        : head(its_head), full(static_cast<wide>(head.burst) * head.period),
-          buckets(head.keys, bucket{full, 0})
-    {
-    }
-
-    bool take(const trace_record &r)
-    {
-        bucket &b = buckets[r.key];
-        b.units = std::min(full, b.units + static_cast<wide>(head.limit) * (r.now - b.at));
-        b.at = r.now;
-        wide cost = static_cast<wide>(r.n) * head.period;
-        if (cost > b.units)
-            return false;
-        b.units -= cost;
-        return true;
-    }
-
-  private:
-    using wide = unsigned __int128;
-    struct bucket {
-        wide units;
-        uint64_t at;
-    };
-    const trace_head &head;
-    wide full;
-    std::vector<bucket> buckets;
-};
-
 inline uint64_t admitted_of(const trace_head &head, const std::vector<trace_record> &records)
 {
-    exact_buckets buckets(head);
+    exact_buckets_of<wide_units> buckets(head.keys, head);
     uint64_t admitted = 0;
     for (const trace_record &r : records)
-        admitted += buckets.take(r);
+        admitted += buckets.decide(r.key, r.n, r.now);
     return admitted;
 }
 

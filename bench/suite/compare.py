@@ -39,6 +39,7 @@ import statistics
 import sys
 
 import figures
+import parse
 import spread
 
 POOLED_FREEDOM = 8  # what the spread of all benchmarks weighs, beside a benchmark's own
@@ -249,39 +250,19 @@ def counts(name):
     return not name.startswith("peers/") or name.endswith("/weir")
 
 
-def number_from(least, what):
-    def parse(text):
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not least <= value < math.inf:
-            raise argparse.ArgumentTypeError(f"{text}: {what}")
-        return value
-    return parse
-
-
-def pattern(text):
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"{text}: {error}") from error
-    return text
-
-
 def main(words):
     parser = argparse.ArgumentParser(
         prog="compare.py", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("old", metavar="OLD", help="a file of figures, or a folder of such files")
     parser.add_argument("new", metavar="NEW", help="the same, of the build that is judged")
     parser.add_argument("--threshold", default=1.05, metavar="RATIO",
-                        type=number_from(1, "a ratio from 1 on is expected"),
+                        type=parse.number(float, 1, 1e6, "a ratio from 1 on is expected"),
                         help="changes up to this ratio count as the same (1.05)")
     parser.add_argument("--between", default=0.03, metavar="SHARE",
-                        type=number_from(0, "a share from 0 on is expected, as 0.03"),
+                        type=parse.number(float, 0, 1e6, "a share from 0 on is expected, as 0.03"),
                         help="standard deviation between processes of one build, where it cannot\n"
                              "be seen because either side has one process only (0.03)")
-    parser.add_argument("--only", default="", metavar="REGEX", type=pattern,
+    parser.add_argument("--only", default="", metavar="REGEX", type=parse.pattern,
                         help="benchmarks whose names match")
     options = parser.parse_args(words)
     try:

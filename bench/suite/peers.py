@@ -30,6 +30,7 @@ import time
 
 import figures
 import machine
+import parse
 import plan
 import program
 import stated
@@ -282,15 +283,7 @@ def named_program(text):
 
 
 def positive(kind, least):
-    def parse(text):
-        try:
-            value = kind(text)
-        except ValueError:
-            value = math.nan
-        if not least <= value <= 1e6:
-            raise argparse.ArgumentTypeError(f"{text}: a number from {least:g} on is expected")
-        return value
-    return parse
+    return parse.number(kind, least, 1e6, f"a number from {least:g} on is expected")
 
 
 def several(kind, least):
@@ -305,14 +298,6 @@ def clocks(text):
     return found
 
 
-def pattern(text):
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"{text}: {error}") from error
-    return text
-
-
 def arguments(words):
     parser = argparse.ArgumentParser(prog="peers.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -325,8 +310,8 @@ def arguments(words):
         help="a program that is built already; may be repeated")
     add("--native", metavar="PATH", help="the same as --program native=PATH")
     add("--peers", metavar="FOLDER", help="build and run what has a script FOLDER/*/build")
-    add("--only", default="", type=pattern, metavar="REGEX", help="subjects, beside weir")
-    add("--settings", default="", type=pattern, metavar="REGEX",
+    add("--only", default="", type=parse.pattern, metavar="REGEX", help="subjects, beside weir")
+    add("--settings", default="", type=parse.pattern, metavar="REGEX",
         help="those of the plan whose names match, as keys:1000/.*threads:2")
     add("--write-trace", metavar="PATH", help="the program write_trace; needed without --trace")
     add("--trace", action="append", default=[], type=pathlib.Path, metavar="FILE",
@@ -344,7 +329,8 @@ def arguments(words):
     add("--json", metavar="FILE", help="keep the figures")
     add("--command", default="", metavar="TEXT", help="what is told to have made them")
     add("--require", action="store_true", help="a skipped peer is an error")
-    add("--check", action="store_true", help="a missed ratio is an error, as is one to a subject that was there and not measured; "
+    add("--check", action="store_true",
+        help="a missed ratio is an error, as is one to a subject that was there and not measured; "
              "with --peers to any")
     options = parser.parse_args(words)
     options.size = options.size or plan.USUAL
