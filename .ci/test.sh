@@ -90,7 +90,7 @@ run_configuration() {
     memory) configuration memory clang-19 10 "$suites_memory" -Dcli=disabled -Dbench=disabled \
         "${sanitize_memory[@]}" ;;
     tsan) configuration tsan clang-14 30 'unit stress' -Dbench=disabled "${sanitize_thread[@]}" ;;
-    benchmarks) configuration benchmarks gcc 100 bench -Dbench=enabled ;;
+    benchmarks) configuration benchmarks gcc 100 peers -Dbench=enabled ;;
     clang14) configuration clang14 clang-14 100 '' --buildtype=release -Dbench=auto ;;
     clang19) configuration clang19 clang-19 100 "$suites_address_clang" -Dbench=disabled \
         "${sanitize_address[@]}" ;;
