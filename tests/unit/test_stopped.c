@@ -259,19 +259,23 @@ static void twelve_more(struct play *p)
     assert_int_equal(weir_load_relaxed(&root_of(p->t)->fresh) & WEIR_PAUSED, 0);
 }
 
+/* Each stopped by the other. */
+static void play_new_keys_and_a_shrink(struct play *p)
+{
+    p->first = shrink;
+    p->second = decide_twelve;
+    assert_true(run_play(p) > 100);
+    p->first = decide_twelve;
+    p->second = shrink;
+    assert_true(run_play(p) > 100);
+}
+
 /* O5: beside new keys a shard is never given an array that is too small for what it holds. */
 static void o5_new_keys_beside_a_shrink(void **state)
 {
     (void)state;
-    struct play p = {.max_keys = 1000,
-                     .before = few_keys_in_a_large_array,
-                     .first = shrink,
-                     .second = decide_twelve,
-                     .after = twelve_more};
-    assert_true(run_play(&p) > 100);
-    p.first = decide_twelve;
-    p.second = shrink;
-    assert_true(run_play(&p) > 100);
+    struct play p = {.max_keys = 1000, .before = few_keys_in_a_large_array, .after = twelve_more};
+    play_new_keys_and_a_shrink(&p);
     p.third = shrink;
     assert_true(run_play(&p) > 100);
 }
@@ -280,15 +284,9 @@ static void o5_new_keys_beside_a_shrink(void **state)
 static void m1_new_keys_beside_a_shrink_of_the_largest(void **state)
 {
     (void)state;
-    struct play p = {.max_keys = 1000,
-                     .before = few_keys_in_the_largest_array,
-                     .first = shrink,
-                     .second = decide_twelve,
-                     .after = twelve_more};
-    assert_true(run_play(&p) > 100);
-    p.first = decide_twelve;
-    p.second = shrink;
-    assert_true(run_play(&p) > 100);
+    struct play p = {
+        .max_keys = 1000, .before = few_keys_in_the_largest_array, .after = twelve_more};
+    play_new_keys_and_a_shrink(&p);
 }
 
 /* ---- decisions beside moves ---- */
